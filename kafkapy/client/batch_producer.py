@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kafkapy.client.cluster import Cluster
 
 _FIRST_VERSION: Final = 3  # batches of format 2
+_LAST_VERSION: Final = 11  # later ones add partitions to transactions, or have topic ids
 
 
 class DeliveryError(KafkapyError):
@@ -215,7 +216,9 @@ class BatchProducer:
             topic_data=list(topics.values()),
         )
         self._under_way[leader] = request, chosen
-        self._cluster.request_ahead(request, leader, min_version=_FIRST_VERSION)
+        self._cluster.request_ahead(
+            request, leader, min_version=_FIRST_VERSION, max_version=_LAST_VERSION
+        )
 
     def _join(self, transaction: Transaction, partitions: Iterable[TopicPartition]) -> None:
         try:
@@ -265,7 +268,9 @@ class BatchProducer:
     ) -> dict[TopicPartition | None, tuple[ErrorCode, str]]:
         """The response for each partition; under None, that for the others."""
         try:
-            response = self._cluster.request(request, broker_id=leader, min_version=_FIRST_VERSION)
+            response = self._cluster.request(
+                request, broker_id=leader, min_version=_FIRST_VERSION, max_version=_LAST_VERSION
+            )
         except ApiError as error:
             return {None: (error.code, error.message)}
         answers: dict[TopicPartition | None, tuple[ErrorCode, str]] = {

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # From version 4 on AddPartitionsToTxn is for brokers.
 _ADD_PARTITIONS_OF_CLIENTS: Final = 3
+# From version 5 on EndTxn bumps the epoch, which needs produce requests of version 12.
+_END_WITHOUT_BUMP: Final = 4
 _NO_TIMEOUT_MS: Final = 2**31 - 1  # what Java's producers send when there is no transaction
 
 
@@ -106,7 +108,11 @@ class Transaction:
             producer_epoch=self.identity.producer_epoch,
             committed=committed,
         )
-        self._insist(request, lambda response: _check(response.error_code))
+        self._insist(
+            request,
+            lambda response: _check(response.error_code),
+            max_version=_END_WITHOUT_BUMP,
+        )
 
     def _insist(self, request: Message, read: Any, max_version: int | None = None) -> Any:
         """Repeat a request to the coordinator until `read` finds no retriable error."""

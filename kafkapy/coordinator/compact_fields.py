@@ -3,7 +3,7 @@ varints plus one, and each structure ends with tagged fields."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 from kafkapy.common.uuid import Uuid
@@ -38,6 +38,14 @@ def compact_array(rows: Iterable[bytes]) -> bytes:
     """An array of encoded rows."""
     encoded = list(rows)
     return uvarint(len(encoded) + 1) + b"".join(encoded)
+
+
+def tagged_fields(fields: Mapping[int, bytes]) -> bytes:
+    """The tagged fields of a structure, by ascending tag."""
+    parts = [uvarint(len(fields))]
+    for tag, data in fields.items():
+        parts += (uvarint(tag), uvarint(len(data)), data)
+    return b"".join(parts)
 
 
 class CompactReader(RecordReader):
@@ -80,6 +88,8 @@ class CompactReader(RecordReader):
 
     def skip_tags(self) -> None:
         """Pass over the tagged fields at the end of a structure: later versions may add some."""
-        for _ in range(self.uvarint()):
-            self.uvarint()
-            self._take(self.uvarint())
+        self.tags()
+
+    def tags(self) -> dict[int, bytes]:
+        """The tagged fields at the end of a structure, by tag."""
+        return {self.uvarint(): self._take(self.uvarint()) for _ in range(self.uvarint())}

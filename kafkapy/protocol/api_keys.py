@@ -91,7 +91,7 @@ class VersionRange(NamedTuple):
 
 
 API_VERSIONS: Final[Mapping[int, VersionRange]] = {
-    ApiKey.PRODUCE: VersionRange(0, 11, 9),
+    ApiKey.PRODUCE: VersionRange(0, 12, 9),
     ApiKey.FETCH: VersionRange(0, 17, 12),
     ApiKey.LIST_OFFSETS: VersionRange(0, 9, 6),
     ApiKey.METADATA: VersionRange(0, 12, 9),
@@ -117,9 +117,9 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4, 4),
     ApiKey.ADD_PARTITIONS_TO_TXN: VersionRange(0, 5, 3),
     ApiKey.ADD_OFFSETS_TO_TXN: VersionRange(0, 4, 3),
-    ApiKey.END_TXN: VersionRange(0, 4, 3),
+    ApiKey.END_TXN: VersionRange(0, 5, 3),
     ApiKey.WRITE_TXN_MARKERS: VersionRange(0, 1, 1),
-    ApiKey.TXN_OFFSET_COMMIT: VersionRange(0, 4, 3),
+    ApiKey.TXN_OFFSET_COMMIT: VersionRange(0, 5, 3),
     ApiKey.DESCRIBE_ACLS: VersionRange(0, 3, 2),
     ApiKey.CREATE_ACLS: VersionRange(0, 3, 2),
     ApiKey.DELETE_ACLS: VersionRange(0, 3, 2),

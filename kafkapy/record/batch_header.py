@@ -238,12 +238,12 @@ def whole_batch_size(buf: Buffer, position: int, end: int) -> int | None:
 _LENGTH: Final = struct.Struct(">i")
 
 
-def transactional_producer(buf: Buffer) -> tuple[int, int] | None:
-    """(producer id, epoch) of a batch that is part of a transaction; None of any other bytes."""
+def transactional_header(buf: Buffer) -> BatchHeader | None:
+    """The header of a batch that is part of a transaction; None of any other bytes."""
     if len(buf) < HEADER.size or buf[_MAGIC_AT] != MAGIC or not buf[_FLAGS_AT] & TRANSACTIONAL_BIT:
         return None
     header: BatchHeader = _new(BatchHeader, _unpack(buf, 0))
-    return header.producer_id, header.producer_epoch
+    return header
 
 
 def first_16_bytes(base_offset: int, batch_length: int, leader_epoch: int) -> bytes:

@@ -168,7 +168,7 @@ class Broker:
         await self._start_tokens()
         self._build()
         await self._member.join(self._acceptor.endpoints(), self._start_coordinators)
-        await self._features.start(self._store.brokers)
+        await self._features.start(self._store)
         self._acceptor.serve(self._dispatcher())
         self.is_serving = True
         await self._member.wait_for_metadata()
@@ -336,6 +336,7 @@ class Broker:
             self._node_security,
             clock,
             asyncio.get_running_loop().call_later,
+            lambda: self._features.transaction_version,
             self._tasks.spawn,
         )
         self._fetch_reader = FetchReader(replicas, clock, config.get_str("replica.selector.class"))

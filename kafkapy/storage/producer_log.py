@@ -70,7 +70,7 @@ class ProducerLog:
             if duplicate is not None:
                 return duplicate
         if marker is None and header.attributes & TRANSACTIONAL_BIT:
-            self.verification.check(header.producer_id, header.producer_epoch)
+            self.verification.check(header.producer_id, header.producer_epoch, header.base_sequence)
         state.validate(header, marker)
         if is_client:
             state.validate_sequence(header)

@@ -4,6 +4,9 @@ A late batch of a producer could open a transaction that its coordinator has end
 marker would ever end it, and read_committed consumers would wait for good. So the first batch of a
 transaction in a partition is appended only after the coordinator has confirmed the partition, and
 only if no marker was written meanwhile. Kafka: `VerificationGuard` and `VerificationStateEntry`.
+
+The coordinator may refuse the first of a producer's batches in flight, and confirm a later one:
+that would be appended without the first. So a transaction begins with the lowest sequence.
 """
 
 from __future__ import annotations
@@ -13,12 +16,15 @@ from kafkapy.storage.producer_state import NO_OFFSET, ProducerState
 
 
 class Verification:
-    """One request to a coordinator; `is_done` once it is confirmed."""
+    """One request to a coordinator; `is_done` once it is confirmed. `lowest_sequence` is the first
+    sequence with which the transaction may begin here.
+    """
 
-    __slots__ = ("is_done", "producer_epoch")
+    __slots__ = ("is_done", "lowest_sequence", "producer_epoch")
 
-    def __init__(self, producer_epoch: int) -> None:
+    def __init__(self, producer_epoch: int, lowest_sequence: int) -> None:
         self.producer_epoch = producer_epoch
+        self.lowest_sequence = lowest_sequence
         self.is_done = False
 
 
@@ -37,14 +43,15 @@ class TransactionVerification:
         """Whether no verification is remembered."""
         return not self._by_producer
 
-    def begin(self, producer_id: int, producer_epoch: int) -> Verification:
+    def begin(self, producer_id: int, producer_epoch: int, sequence: int) -> Verification:
         """The verification for a producer and epoch, shared by concurrent batches. A batch of
         another epoch, which a zombie may send, has another one.
         """
         by_epoch = self._by_producer.setdefault(producer_id, {})
         found = by_epoch.get(producer_epoch)
         if found is None:
-            found = by_epoch[producer_epoch] = Verification(producer_epoch)
+            found = by_epoch[producer_epoch] = Verification(producer_epoch, sequence)
+        found.lowest_sequence = min(found.lowest_sequence, sequence)
         return found
 
     def confirm(self, producer_id: int, confirmed: Verification) -> None:
@@ -62,9 +69,12 @@ class TransactionVerification:
             if not by_epoch:
                 del self._by_producer[producer_id]
 
-    def is_needed(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether a transactional batch of this producer would begin an unverified transaction."""
-        if not self.is_required:
+    def is_needed(self, producer_id: int, producer_epoch: int, adds: bool = False) -> bool:
+        """Whether a transactional batch of this producer would begin an unverified transaction. A
+        batch that `adds` the partition to its transaction needs that even if verification is
+        disabled.
+        """
+        if not (self.is_required or adds):
             return False
         entry = self._state.producers.get(producer_id)
         if (
@@ -76,16 +86,25 @@ class TransactionVerification:
         found = self._by_producer.get(producer_id, {}).get(producer_epoch)
         return found is None or not found.is_done
 
-    def check(self, producer_id: int, producer_epoch: int) -> None:
-        """Refuse a batch that needs verification first.
+    def check(self, producer_id: int, producer_epoch: int, sequence: int) -> None:
+        """Refuse a batch that needs verification first, or another batch.
 
         Raises:
-            ApiError: INVALID_TXN_STATE.
+            ApiError: INVALID_TXN_STATE, OUT_OF_ORDER_SEQUENCE_NUMBER.
         """
         if self.is_required and self.is_needed(producer_id, producer_epoch):
             raise ApiError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"Record was not part of an ongoing transaction of producer {producer_id}",
+            )
+        if not self._by_producer:
+            return
+        found = self._by_producer.get(producer_id, {}).get(producer_epoch)
+        if found is not None and sequence > found.lowest_sequence:
+            raise ApiError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number {sequence} of producer {producer_id}: its "
+                f"transaction begins with {found.lowest_sequence}",
             )
 
     def forget(self, producer_id: int) -> None:

@@ -69,7 +69,11 @@ class CreateMode(Enum):
 
 
 class ZnodeStat(NamedTuple):
-    """ZooKeeper's statistics of a node; `czxid` is the transaction that created it."""
+    """ZooKeeper's statistics of a node; `czxid` is the transaction that created it.
+
+    `children_zxid` is that of the last creation or deletion of a child (ZooKeeper: pzxid). Only
+    `exists` returns it.
+    """
 
     czxid: int
     mzxid: int
@@ -77,6 +81,7 @@ class ZnodeStat(NamedTuple):
     mtime_ms: int
     version: int
     ephemeral_owner: int = 0
+    children_zxid: int = 0
 
 
 class Znode(NamedTuple):

@@ -39,8 +39,16 @@ EXAMPLES = int(os.environ.get("KAFKAPY_PROTOCOL_EXAMPLES", "4"))
 """By chance, besides one in which every field has a value."""
 
 
-KAFKA_4 = {ApiKey.CONSUMER_GROUP_HEARTBEAT: 1, ApiKey.CONSUMER_GROUP_DESCRIBE: 1}
-"""The first versions that only Kafka 4 has: tests/unit/protocol/test_consumer_group_messages.py."""
+KAFKA_4 = {
+    ApiKey.PRODUCE: 12,
+    ApiKey.END_TXN: 5,
+    ApiKey.TXN_OFFSET_COMMIT: 5,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: 1,
+}
+"""The first versions that only Kafka 4 has: tests/unit/protocol/test_kafka_4_messages.py and
+test_consumer_group_messages.py.
+"""
 
 
 def versions_of(cls: type[Message]) -> range:

@@ -14,6 +14,7 @@ from tests.harness.scenarios.followers import FollowersWorld
 from tests.harness.scenarios.groups import GroupWorld
 from tests.harness.scenarios.interpreter import World
 from tests.harness.scenarios.replication import ReplicationWorld
+from tests.harness.scenarios.transactions import TransactionWorld
 
 HERE = Path(os.path.relpath(Path(__file__).parent))
 WORLDS: dict[str, Callable[[Path], World]] = {
@@ -21,6 +22,7 @@ WORLDS: dict[str, Callable[[Path], World]] = {
     "followers": FollowersWorld,
     "groups": lambda directory: GroupWorld(),
     "replication": ReplicationWorld,
+    "transactions": lambda directory: TransactionWorld(),
 }
 SCENARIOS = {
     f"{path.relative_to(HERE)}: {scenario.title}": scenario

@@ -168,7 +168,7 @@ class Cluster:
         self, topic_partition: TopicPartition, replicas: Sequence[int], leader: object
     ) -> list[str]:
         topic, index = topic_partition
-        ends = {}
+        ends, starts = {}, {}
         for broker_id in replicas:
             built = self.world.nodes[broker_id].built
             hosted = None if built is None else built.replicas.partitions.get(topic, {})
@@ -178,6 +178,10 @@ class Cluster:
             if partition.is_leader != (broker_id == leader):
                 return [f"{broker_id} does not know that {leader} leads {topic_partition}"]
             ends[broker_id] = (partition.log.log_end_offset, partition.log.high_watermark)
+            starts[broker_id] = partition.log.log_start_offset
         if len({end for end, _ in ends.values()}) != 1 or any(e != h for e, h in ends.values()):
             return [f"{topic_partition} has (log end, high watermark) {ends}"]
+        assert isinstance(leader, int)
+        if min(starts.values()) < starts.get(leader, 0):
+            return [f"{topic_partition} begins at {starts}, leader {leader}"]
         return []

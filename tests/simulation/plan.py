@@ -15,7 +15,8 @@ class Plan:
     `transactional_ids`: how many write to the ledger, each claimed by `rivals` live producers;
     `transforms`: records are copied by consume-transform-produce. `verifies`: partitions ask the
     coordinator before a transaction begins there (KIP-890), without which Kafka accepts batches
-    that come late. `compacts`: there is a compacted topic.
+    that come late. `bumps_epochs`: producers have transaction version 2. `compacts`: there is a
+    compacted topic.
     """
 
     brokers: int = 3
@@ -30,6 +31,7 @@ class Plan:
     rivals: int = 1
     transforms: bool = False
     verifies: bool = True
+    bumps_epochs: bool = False
     compacts: bool = False
     config: dict[str, str] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
@@ -112,3 +114,4 @@ def _draw_transactions(plan: Plan, random: Random) -> None:
     plan.rivals = random.choice((1, 2))
     plan.transforms = random.random() < 0.5
     plan.verifies = random.random() < 0.6
+    plan.bumps_epochs = random.random() < 0.5

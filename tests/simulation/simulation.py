@@ -162,13 +162,16 @@ class Simulation:
     def _start_transactions(self) -> None:
         """Producers of each transactional id, and readers of what they commit."""
         world, history, plan = self.world, self.cluster.history, self.plan
-        for claim in ledger_claims(plan.transactional_ids, plan.rivals, plan.verifies):
+        claims = ledger_claims(
+            plan.transactional_ids, plan.rivals, plan.verifies, plan.bumps_epochs
+        )
+        for claim in claims:
             for rival in range(plan.rivals):
                 host = f"tx{claim.index}{'ab'[rival]}"
                 self.transactional.append(Bookkeeper(world, history, host, claim))
         read = [TopicPartition(LEDGER, partition) for partition in range(PARTITIONS)]
         if plan.transforms:
-            copies = copies_claim(TOPIC, plan.rivals)
+            copies = copies_claim(TOPIC, plan.rivals, plan.bumps_epochs)
             for rival in range(plan.rivals):
                 self.transactional.append(Transformer(world, history, f"cp{'ab'[rival]}", copies))
             read.append(TopicPartition(COPIES, 0))

@@ -1,4 +1,5 @@
-"""Transactional producers of the simulated cluster (KIP-98).
+"""Transactional producers of the simulated cluster (KIP-98), of transaction version 2 if the plan
+says so (KIP-890): then brokers add partitions, and each end assigns the next epoch.
 
 Transaction n of a transactional id writes n to each partition of its topic, and commits offset
 n + 1 of its group: what a reader finds must be whole transactions, and the offset that of the last
@@ -93,6 +94,7 @@ class Claim:
     source: str
     rivals: int = 1
     hurries: bool = True
+    is_v2: bool = False
     taken: int = 0
 
     @property
@@ -125,6 +127,7 @@ class TransactionalClient(Client):
     def __init__(self, world: World, history: SimHistory, host: str, claim: Claim) -> None:
         super().__init__(world, host)
         self.claim = claim
+        self._is_v2 = claim.is_v2
         self.history = history
         self._coordinators: dict[int, int] = {}
         self._producer = {"producer_id": -1, "producer_epoch": -1}
@@ -217,6 +220,8 @@ class TransactionalClient(Client):
 
     async def add_partitions(self) -> None:
         """All partitions of the topic, to the transaction."""
+        if self._is_v2:
+            return
         await self.hesitate()
         topic = add_partitions_to_txn.AddPartitionsToTxnTopic(
             name=self.claim.topic, partitions=list(range(self.claim.partitions))
@@ -263,7 +268,7 @@ class TransactionalClient(Client):
     async def send(self, partition: int, request: produce_messages.ProduceRequest) -> None:
         """To the partition's leader."""
         leader = await self.leader(self.claim.topic, partition)
-        response = await self.node(leader).request(request, 11)
+        response = await self.node(leader).request(request, 12 if self._is_v2 else 11)
         [answer] = response.responses[0].partition_responses
         if answer.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             _check(answer.error_code)
@@ -279,8 +284,9 @@ class TransactionalClient(Client):
         async def add() -> None:
             _check((await self._ask(_TRANSACTION, added, 3)).error_code)
 
-        await self.until_done(add)
-        await self.hesitate()
+        if not self._is_v2:
+            await self.until_done(add)
+            await self.hesitate()
         row = txn_offset_commit.TxnOffsetCommitRequestPartition(
             partition_index=0, committed_offset=offset
         )
@@ -292,7 +298,7 @@ class TransactionalClient(Client):
         )
 
         async def commit() -> None:
-            response = await self._ask(0, request, 3)
+            response = await self._ask(0, request, 5 if self._is_v2 else 3)
             _check(response.topics[0].partitions[0].error_code)
 
         await self.until_done(commit)
@@ -304,10 +310,19 @@ class TransactionalClient(Client):
             transactional_id=self.claim.transactional_id, committed=commits, **self._producer
         )
 
-        async def step() -> None:
-            _check((await self._ask(_TRANSACTION, request, 3)).error_code)
+        async def step() -> Any:
+            response = await self._ask(_TRANSACTION, request, 5 if self._is_v2 else 3)
+            _check(response.error_code)
+            return response
 
-        await self.until_done(step)
+        response = await self.until_done(step)
+        if self._is_v2:
+            self._producer = {
+                "producer_id": response.producer_id,
+                "producer_epoch": response.producer_epoch,
+            }
+            self._sequences = [0] * self.claim.partitions
+            self.world.counts["producer epochs bumped by the end"] += 1
 
     async def committed_offset(self) -> int:
         """The group's offset, once it is stable; -1 for none."""
@@ -370,9 +385,9 @@ class Bookkeeper(TransactionalClient):
             self.world.trace.note(self.host, f"a late batch was refused: {refused}")
 
 
-def ledger_claims(count: int, rivals: int, hurries: bool) -> list[Claim]:
+def ledger_claims(count: int, rivals: int, hurries: bool, is_v2: bool) -> list[Claim]:
     """Claims of as many transactional ids, all of which write to the ledger."""
     return [
-        Claim(f"bookkeeper-{i}", i, LEDGER, PARTITIONS, LEDGER, rivals, hurries)
+        Claim(f"bookkeeper-{i}", i, LEDGER, PARTITIONS, LEDGER, rivals, hurries, is_v2)
         for i in range(count)
     ]

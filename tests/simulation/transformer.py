@@ -61,6 +61,6 @@ class Transformer(TransactionalClient):
         ]
 
 
-def copies_claim(source: str, rivals: int) -> Claim:
+def copies_claim(source: str, rivals: int, is_v2: bool) -> Claim:
     """The claim of those that copy `source`."""
-    return Claim("transformer", INDEX, COPIES, 1, source, rivals)
+    return Claim("transformer", INDEX, COPIES, 1, source, rivals, is_v2=is_v2)

@@ -17,6 +17,7 @@ from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.outbox import Outbox
 from kafkapy.coordinator.transactions.log_records import transaction_key, transaction_value
 from kafkapy.coordinator.transactions.messages import (
+    EndTransaction,
     InitProducerId,
     Markers,
     TransactionEffects,
@@ -70,6 +71,7 @@ class Core:
     """The coordinator's state, on which the functions of its modules operate.
 
     `clock` is the wall clock for records. `num_partitions` is that of `__transaction_state`.
+    `version` returns the cluster's transaction version.
     `unmarked` is by transactional id. `later` has the functions to call at a later `now_ms`.
     """
 
@@ -77,13 +79,16 @@ class Core:
     clock: Clock
     log: logging.Logger
     num_partitions: int
+    version: Callable[[], int]
     active: bool = True
     outbox: Outbox[TransactionResult] = field(default_factory=Outbox)
     partitions: dict[int, StatePartition] = field(default_factory=dict)
     unmarked: dict[str, Unmarked] = field(default_factory=dict)
     later: list[tuple[int, Callable[[int], None]]] = field(default_factory=list)
     markers: list[Markers] = field(default_factory=list)
-    want_producer_id: list[tuple[Token, InitProducerId]] = field(default_factory=list)
+    want_producer_id: list[tuple[Token, InitProducerId | EndTransaction]] = field(
+        default_factory=list
+    )
 
     def take(self) -> TransactionEffects:
         """The effects since the last call."""
@@ -114,6 +119,13 @@ class Core:
             return None
         return partition.transactions.get(transactional_id)
 
+    def find_or_error(self, transactional_id: str) -> Transaction | ErrorCode:
+        """A transactional id, or the error for a request that must name a known one."""
+        error = self.check(transactional_id)
+        if error is not ErrorCode.NONE:
+            return error
+        return self.find(transactional_id) or ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
     def leader_epoch(self, transactional_id: str) -> int:
         """The leader epoch of the id's partition, which is the coordinator's epoch."""
         return self.partitions[self.partition_for(transactional_id)].leader_epoch
@@ -134,7 +146,9 @@ class Core:
         def accepted() -> None:
             transaction.complete(to)
 
-        self._append(transaction, to.state, transaction_value(to), accepted, stored)
+        # A decision that has bumped the epoch must be recognized, whatever the cluster's version.
+        version = 1 if max(self.version(), to.client_version) >= 1 else 0
+        self._append(transaction, to.state, transaction_value(to, version), accepted, stored)
 
     def bury(self, transaction: Transaction) -> None:
         """Remove an id after its tombstone is in the log."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -44,11 +44,14 @@ class InitProducerIdResult:
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions:
-    """Add partitions to a transaction, which begins with the first ones."""
+    """Add partitions to a transaction, which begins with the first ones. `client_version` is the
+    transaction version of the producer.
+    """
 
     transactional_id: str
     producer: Producer
     partitions: Collection[TopicPartition]
+    client_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +77,29 @@ class PartitionsResult:
 
 @dataclass(frozen=True, slots=True)
 class EndTransaction:
-    """Commit or abort."""
+    """Commit or abort. `client_version` is the transaction version of the producer.
+
+    `new_producer_id` is an unused id, if the coordinator requested one.
+    """
 
     transactional_id: str
     producer: Producer
     commit: bool
+    client_version: int = 0
+    new_producer_id: int = NO_PRODUCER_ID
+
+
+NO_PRODUCER: Final = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 @dataclass(frozen=True, slots=True)
 class EndTransactionResult:
-    """Without an error, the transaction is decided. Its markers follow."""
+    """Without an error, the transaction is decided. Its markers follow. `producer` is the one of
+    the next transaction, if the version of the producer bumps its epoch.
+    """
 
     error: ErrorCode = ErrorCode.NONE
+    producer: Producer = NO_PRODUCER
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +185,6 @@ class TransactionEffects(Effects[TransactionResult]):
     """Effects with markers to write, and requests to repeat with a new producer id."""
 
     markers: list[Markers] = field(default_factory=list)
-    want_producer_id: list[tuple[Token, InitProducerId]] = field(default_factory=list)
+    want_producer_id: list[tuple[Token, InitProducerId | EndTransaction]] = field(
+        default_factory=list
+    )

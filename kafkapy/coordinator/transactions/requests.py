@@ -1,5 +1,5 @@
-"""Requests of producers, and of brokers on their behalf: InitProducerId, AddPartitionsToTxn,
-EndTxn. Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
+"""Requests of producers, and of brokers on their behalf: InitProducerId, AddPartitionsToTxn.
+Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
 
 A call, also a repeated one, succeeds only after an append to the log. Kafka answers a repeated call
 from memory. But a coordinator that was replaced, and does not know it yet, remembers an earlier
@@ -8,16 +8,12 @@ transaction: it would add the next one to it, or report it as committed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Producer, Token
-from kafkapy.coordinator.transactions import markers
+from kafkapy.coordinator.transactions import ends
 from kafkapy.coordinator.transactions.core import Core
 from kafkapy.coordinator.transactions.messages import (
     AddPartitions,
-    EndTransaction,
-    EndTransactionResult,
     InitProducerId,
     InitProducerIdResult,
     PartitionsResult,
@@ -25,21 +21,14 @@ from kafkapy.coordinator.transactions.messages import (
 )
 from kafkapy.coordinator.transactions.state import (
     AT_REST,
-    COMPLETE_ABORT,
-    COMPLETE_COMMIT,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     ONGOING,
-    PREPARE_ABORT,
-    PREPARE_COMMIT,
     PREPARED,
     Transaction,
     Transition,
     is_epoch_exhausted,
 )
-
-Answer = Callable[[ErrorCode], None]
-
 
 # InitProducerId
 
@@ -75,7 +64,7 @@ def init_producer_id(core: Core, token: Token, request: InitProducerId) -> None:
 
 
 def _may_be_producer(transaction: Transaction, expected: Producer | None) -> ErrorCode:
-    if transaction.pending is not None:
+    if transaction.pending is not None or (expected and transaction.is_to_be(expected)):
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if expected is not None and transaction.producer_epoch != NO_PRODUCER_EPOCH:
         repeats = expected.producer_id == transaction.last_producer_id and is_epoch_exhausted(
@@ -95,7 +84,7 @@ def _fence(core: Core, token: Token, transaction: Transaction) -> None:
         again = ErrorCode.CONCURRENT_TRANSACTIONS if error is ErrorCode.NONE else error
         core.outbox.answer(ticket, InitProducerIdResult(again))
 
-    fence_and_abort(core, transaction, fenced)
+    ends.fence_and_abort(core, transaction, fenced)
 
 
 def _next_producer(
@@ -132,24 +121,10 @@ def _next_producer(
 # partitions of a transaction
 
 
-def _find(core: Core, name: str, producer: Producer) -> Transaction | ErrorCode:
-    """The id with this producer, or the error."""
-    error = core.check(name)
-    if error is not ErrorCode.NONE:
-        return error
-    transaction = core.find(name)
-    if transaction is None or transaction.producer_id != producer.producer_id:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    return transaction
-
-
 def add_partitions(core: Core, token: Token, request: AddPartitions) -> None:
     """Kafka: `handleAddPartitionsToTransaction`."""
-    found = _find(core, request.transactional_id, request.producer)
-    if isinstance(found, Transaction):
-        error = _may_add(found, request)
-    else:
-        error = found
+    found = core.find_or_error(request.transactional_id)
+    error = _may_add(found, request.producer) if isinstance(found, Transaction) else found
     if not isinstance(found, Transaction) or error is not ErrorCode.NONE:
         core.outbox.reply(token, PartitionsResult(error))
         return
@@ -158,14 +133,27 @@ def add_partitions(core: Core, token: Token, request: AddPartitions) -> None:
     def stored(_now_ms: int, error: ErrorCode) -> None:
         core.outbox.answer(ticket, PartitionsResult(error))
 
-    core.store(found, found.prepare_add(request.partitions, core.clock.time_ms()), stored)
+    time_ms = core.clock.time_ms()
+    to = found.prepare_add(request.partitions, time_ms, request.client_version)
+    core.store(found, to, stored)
 
 
-def _may_add(transaction: Transaction, request: AddPartitions) -> ErrorCode:
-    if transaction.producer_epoch != request.producer.producer_epoch:
-        return ErrorCode.PRODUCER_FENCED
-    if transaction.pending is not None or transaction.state in PREPARED:
+def _may_add(transaction: Transaction, producer: Producer) -> ErrorCode:
+    # First: the pending transition may be the one that assigns this producer id.
+    if transaction.pending is not None or transaction.is_to_be(producer):
         return ErrorCode.CONCURRENT_TRANSACTIONS
+    error = _is_present(transaction, producer)
+    if error is ErrorCode.NONE and transaction.state in PREPARED:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    return error
+
+
+def _is_present(transaction: Transaction, producer: Producer) -> ErrorCode:
+    """NONE if this is the present producer of the id, else the error."""
+    if transaction.producer_id != producer.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if transaction.producer_epoch != producer.producer_epoch:
+        return ErrorCode.PRODUCER_FENCED
     return ErrorCode.NONE
 
 
@@ -173,93 +161,16 @@ def verify_partitions(core: Core, token: Token, request: VerifyPartitions) -> No
     """Kafka: `handleVerifyPartitionsInTransaction`. A pending transition does not matter, because
     the partition's own state checks the append again.
     """
-    found = _find(core, request.transactional_id, request.producer)
-    if not isinstance(found, Transaction):
-        result = PartitionsResult(found)
-    elif found.producer_epoch != request.producer.producer_epoch:
-        result = PartitionsResult(ErrorCode.PRODUCER_FENCED)
+    found = core.find_or_error(request.transactional_id)
+    error = _is_present(found, request.producer) if isinstance(found, Transaction) else found
+    if not isinstance(found, Transaction) or error is not ErrorCode.NONE:
+        result = PartitionsResult(error)
     elif found.state in PREPARED:
         result = PartitionsResult(ErrorCode.CONCURRENT_TRANSACTIONS)
     else:
         absent = set(request.partitions) - found.partitions
         result = PartitionsResult(errors=dict.fromkeys(absent, ErrorCode.TRANSACTION_ABORTABLE))
     core.outbox.reply(token, result)
-
-
-# EndTxn
-
-
-def end_transaction(core: Core, token: Token, request: EndTransaction) -> None:
-    """End a transaction. The answer is sent when the decision is in the log; the markers follow."""
-    found = _find(core, request.transactional_id, request.producer)
-    error = _may_end(found, request) if isinstance(found, Transaction) else found
-    if not isinstance(found, Transaction) or error not in (None, ErrorCode.NONE):
-        core.outbox.reply(token, EndTransactionResult(error or ErrorCode.NONE))
-        return
-    ticket = core.outbox.park(token)
-
-    def answer(error: ErrorCode) -> None:
-        core.outbox.answer(ticket, EndTransactionResult(error))
-
-    if error is None:
-        _end(core, found, request.commit, answer)
-    else:
-        core.store(found, found.prepare_repetition(), lambda _now_ms, error: answer(error))
-
-
-def _may_end(transaction: Transaction, request: EndTransaction) -> ErrorCode | None:
-    """Check whether the transaction may end. None if it may; NONE if this repeats a call that
-    succeeded.
-    """
-    if transaction.producer_epoch != request.producer.producer_epoch:
-        return ErrorCode.PRODUCER_FENCED
-    if transaction.pending is not None:
-        return ErrorCode.CONCURRENT_TRANSACTIONS
-    state, commit = transaction.state, request.commit
-    if state is ONGOING:
-        return None
-    if state is (COMPLETE_COMMIT if commit else COMPLETE_ABORT):
-        return ErrorCode.NONE
-    if state is (PREPARE_COMMIT if commit else PREPARE_ABORT):
-        return ErrorCode.CONCURRENT_TRANSACTIONS
-    return ErrorCode.INVALID_TXN_STATE
-
-
-def _end(core: Core, transaction: Transaction, commit: bool, answer: Answer) -> None:
-    def stored(_now_ms: int, error: ErrorCode) -> None:
-        answer(error)
-        if error is ErrorCode.NONE:
-            markers.begin(core, transaction)
-
-    core.store(
-        transaction, transaction.prepare_end(commit=commit, time_ms=core.clock.time_ms()), stored
-    )
-
-
-def fence_and_abort(core: Core, transaction: Transaction, answer: Answer) -> None:
-    """Fence the producer with an epoch that no producer has, then abort its transaction."""
-    transaction.begin_fence(transaction.prepare_fence())
-
-    def aborted(error: ErrorCode) -> None:
-        if error not in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR):
-            transaction.has_failed_epoch_fence = True
-        answer(error)
-
-    _end(core, transaction, False, aborted)
-
-
-def abort_timed_out(core: Core) -> None:
-    """Abort transactions that are open for longer than their producers' timeout."""
-    time_ms = core.clock.time_ms()
-    for transaction in list(core.loaded()):
-        is_late = transaction.start_ms + transaction.timeout_ms < time_ms
-        if transaction.state is ONGOING and transaction.pending is None and is_late:
-            core.log.info(
-                "Aborting the transaction of %s, open for more than %d ms",
-                transaction.transactional_id,
-                transaction.timeout_ms,
-            )
-            fence_and_abort(core, transaction, lambda _error: None)
 
 
 def expire_ids(core: Core) -> None:

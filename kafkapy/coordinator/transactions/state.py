@@ -3,6 +3,9 @@
 A transition has two steps, as in Kafka. `prepare_...` computes the next state and marks the
 transition as `pending`, which prevents others. `complete` applies it after its record is in the
 log; `abandon` drops it if the append failed. Kafka: `TransactionMetadata`.
+
+With transaction version 2 (KIP-890) the end of each transaction assigns the next epoch, or another
+producer id if there is none.
 """
 
 from __future__ import annotations
@@ -14,11 +17,14 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.effects import Producer
 
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 NO_TIMESTAMP: Final = -1
 LAST_EPOCH: Final = 2**15 - 1
+EPOCH_BUMP_VERSION: Final = 2
+"""The transaction version from which on the end of a transaction assigns the next epoch."""
 
 
 class TransactionState(IntEnum):
@@ -55,25 +61,31 @@ DEAD: Final = TransactionState.DEAD
 PREPARE_EPOCH_FENCE: Final = TransactionState.PREPARE_EPOCH_FENCE
 
 PREPARED: Final = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
-AT_REST: Final = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
+COMPLETE: Final = frozenset({COMPLETE_COMMIT, COMPLETE_ABORT})
+AT_REST: Final = COMPLETE | {EMPTY}
 """No transaction: the producer may begin one, be replaced, or expire."""
 
 PREVIOUS: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
     EMPTY: AT_REST,
     ONGOING: AT_REST | {ONGOING},
     PREPARE_COMMIT: frozenset({ONGOING}),
-    PREPARE_ABORT: frozenset({ONGOING, PREPARE_EPOCH_FENCE}),
+    PREPARE_ABORT: AT_REST | {ONGOING, PREPARE_EPOCH_FENCE},
     COMPLETE_COMMIT: frozenset({PREPARE_COMMIT}),
     COMPLETE_ABORT: frozenset({PREPARE_ABORT}),
     DEAD: AT_REST,
     PREPARE_EPOCH_FENCE: frozenset({ONGOING}),
 }
-"""The states from which each state may be reached."""
+"""The states from which each state may be reached. With version 2 a producer may abort a
+transaction without partitions: it may not know whether one was added.
+"""
 
 
 class Transition(NamedTuple):
     """A transition of a transactional id, and its record. Timestamps are wall-clock
     milliseconds.
+
+    `previous_producer_id` is that of before the transition. `next_producer_id` is set in a decision
+    that exhausts the epochs of the producer id: the completion assigns it, with epoch 0.
     """
 
     state: TransactionState
@@ -84,6 +96,16 @@ class Transition(NamedTuple):
     partitions: frozenset[TopicPartition]
     start_ms: int
     last_update_ms: int
+    client_version: int = 0
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+
+    @property
+    def next_producer(self) -> Producer:
+        """The producer that a decision leaves to its caller."""
+        if self.next_producer_id == NO_PRODUCER_ID:
+            return Producer(self.producer_id, self.producer_epoch)
+        return Producer(self.next_producer_id, 0)
 
 
 @dataclass(slots=True)
@@ -92,7 +114,9 @@ class Transaction:
 
     `last_producer_id` and `last_producer_epoch` are the previous ones: a producer that repeats its
     InitProducerId with them is the same one. They are not in the log. Once the transaction is
-    decided, `partitions` are those that still need a marker.
+    decided, `partitions` are those that still need a marker. `client_version` is the transaction
+    version of the request that brought the last transition of a transaction. `next_producer_id` is
+    that of a decision.
     """
 
     transactional_id: str
@@ -107,6 +131,30 @@ class Transaction:
     last_update_ms: int = NO_TIMESTAMP
     pending: TransactionState | None = None
     has_failed_epoch_fence: bool = False
+    client_version: int = 0
+    next_producer_id: int = NO_PRODUCER_ID
+
+    @property
+    def producer(self) -> Producer:
+        """The present producer id and epoch."""
+        return Producer(self.producer_id, self.producer_epoch)
+
+    @property
+    def has_bumped_epoch(self) -> bool:
+        """Whether the end of the last transaction has assigned the present epoch."""
+        return self.state in PREPARED | COMPLETE and self.client_version >= EPOCH_BUMP_VERSION
+
+    def is_ended_by(self, producer: Producer) -> bool:
+        """Whether this producer, before the bump of its epoch, has ended the last transaction."""
+        if not self.has_bumped_epoch:
+            return False
+        if self.producer_epoch == 0 and self.state in COMPLETE:
+            return producer == (self.last_producer_id, LAST_EPOCH - 1)
+        return producer == (self.producer_id, self.producer_epoch - 1)
+
+    def is_to_be(self, producer: Producer) -> bool:
+        """Whether the completion of the decided transaction assigns this producer id and epoch."""
+        return self.state in PREPARED and producer == (self.next_producer_id, 0)
 
     @property
     def is_epoch_exhausted(self) -> bool:
@@ -147,27 +195,53 @@ class Transaction:
         """Assign the next epoch, which no producer gets, so that the transaction can be aborted. If
         the append failed, the same epoch is used again.
         """
-        assert self.producer_epoch < LAST_EPOCH
         epoch = self.producer_epoch if self.has_failed_epoch_fence else self.producer_epoch + 1
+        assert epoch <= LAST_EPOCH
         return self._to(
             PREPARE_EPOCH_FENCE, self.last_update_ms, epoch=epoch, last_epoch=NO_PRODUCER_EPOCH
         )
 
-    def prepare_add(self, added: Collection[TopicPartition], time_ms: int) -> Transition:
+    def prepare_add(
+        self, added: Collection[TopicPartition], time_ms: int, client_version: int = 0
+    ) -> Transition:
         """Add partitions to the transaction."""
         start_ms = time_ms if self.state in AT_REST else self.start_ms
         partitions = self.partitions | set(added)
-        return self._to(ONGOING, time_ms, partitions=partitions, start_ms=start_ms)
+        return self._to(
+            ONGOING, time_ms, partitions=partitions, start_ms=start_ms,
+            client_version=client_version,
+        )  # fmt: skip
 
     def prepare_end(self, *, commit: bool, time_ms: int) -> Transition:
         """Decide the transaction: commit or abort."""
-        return self._to(PREPARE_COMMIT if commit else PREPARE_ABORT, time_ms)
+        return self._to(PREPARE_COMMIT if commit else PREPARE_ABORT, time_ms, client_version=0)
+
+    def prepare_end_with_bump(
+        self, *, commit: bool, time_ms: int, next_producer_id: int = NO_PRODUCER_ID
+    ) -> Transition:
+        """Decide the transaction, and assign the next epoch, which the markers have. The last epoch
+        is not for producers: then `next_producer_id` is what the completion assigns.
+        """
+        assert (next_producer_id != NO_PRODUCER_ID) == self.is_epoch_exhausted
+        return self._to(
+            PREPARE_COMMIT if commit else PREPARE_ABORT,
+            time_ms,
+            epoch=min(self.producer_epoch + 1, LAST_EPOCH),
+            last_epoch=self.producer_epoch,
+            start_ms=time_ms if self.state in AT_REST else self.start_ms,
+            client_version=EPOCH_BUMP_VERSION,
+            next_producer_id=next_producer_id,
+        )
 
     def prepare_completion(self, time_ms: int) -> Transition:
         """Complete the transaction, after the marker of each partition."""
         state = COMPLETE_COMMIT if self.state is PREPARE_COMMIT else COMPLETE_ABORT
         self.has_failed_epoch_fence = False
-        return self._to(state, time_ms, partitions=())
+        if self.next_producer_id == NO_PRODUCER_ID:
+            return self._to(state, time_ms, partitions=())
+        return self._to(
+            state, time_ms, partitions=(), producer_id=self.next_producer_id, epoch=0
+        )  # fmt: skip
 
     def prepare_death(self) -> Transition:
         """Remove an id that was unused for long."""
@@ -180,6 +254,7 @@ class Transaction:
         return Transition(
             self.state, self.producer_id, self.producer_epoch, self.last_producer_epoch,
             self.timeout_ms, frozenset(self.partitions), self.start_ms, self.last_update_ms,
+            self.client_version, self._previous_producer_id, self.next_producer_id,
         )  # fmt: skip
 
     def begin_fence(self, fence: Transition) -> None:
@@ -200,6 +275,8 @@ class Transaction:
         partitions: Collection[TopicPartition] | None = None,
         start_ms: int | None = None,
         producer_id: int | None = None,
+        client_version: int | None = None,
+        next_producer_id: int = NO_PRODUCER_ID,
     ) -> Transition:
         assert self.pending is None, f"{self.transactional_id}: {self.pending!r} is under way"
         assert self.state in PREVIOUS[state], (
@@ -217,7 +294,15 @@ class Transaction:
             frozenset(self.partitions if partitions is None else partitions),
             self.start_ms if start_ms is None else start_ms,
             time_ms,
+            self.client_version if client_version is None else client_version,
+            self.producer_id,
+            next_producer_id,
         )
+
+    @property
+    def _previous_producer_id(self) -> int:
+        known = self.last_producer_id != NO_PRODUCER_ID
+        return self.last_producer_id if known else self.producer_id
 
     # the second half
 
@@ -233,6 +318,8 @@ class Transaction:
         self.partitions = set(to.partitions)
         self.start_ms = to.start_ms
         self.last_update_ms = to.last_update_ms
+        self.client_version = to.client_version
+        self.next_producer_id = to.next_producer_id
         self.state = to.state
         self.pending = None
 

@@ -5,7 +5,7 @@ Every call returns `TransactionEffects`: replies (token, result), batches to app
 id that nobody has. Each token is replied to once, now or by a later call's effects. The shell
     1. sends the replies and makes the appends, and reports each append with `append_completed`;
     2. has markers written by the partitions' leaders, and reports with `markers_written`;
-    3. repeats a request that wants a producer id, with one;
+    3. repeats a request that wants a producer id, with one (`repeat_with_producer_id`);
     4. calls `on_time` when `next_deadline_ms` has come, and `abort_timed_out` and `expire_ids` at
        the intervals that their configs say;
     5. for a partition that it leads calls `start_loading`, `replay_batches` over the whole log,
@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import TransactionConfig
 from kafkapy.coordinator.effects import Token
-from kafkapy.coordinator.transactions import listing, loading, markers, requests
+from kafkapy.coordinator.transactions import ends, listing, loading, markers, requests
 from kafkapy.coordinator.transactions.core import Core
 from kafkapy.coordinator.transactions.messages import (
     AddPartitions,
@@ -51,10 +51,12 @@ class TransactionCoordinator:
         config: TransactionConfig,
         clock: Clock,
         *,
+        version: Callable[[], int] = lambda: 0,
         logger: logging.Logger | None = None,
     ) -> None:
+        """`version` returns the cluster's transaction version."""
         log = logging.getLogger(__name__) if logger is None else logger
-        self._core = Core(config, clock, log, config.transaction_state_log_num_partitions)
+        self._core = Core(config, clock, log, config.transaction_state_log_num_partitions, version)
 
     # Requests.
 
@@ -83,8 +85,16 @@ class TransactionCoordinator:
         self, _now_ms: int, token: Token, request: EndTransaction
     ) -> TransactionEffects:
         """The reply waits until the decision is in the log, not for the markers."""
-        requests.end_transaction(self._core, token, request)
+        ends.end_transaction(self._core, token, request)
         return self._core.take()
+
+    def repeat_with_producer_id(
+        self, now_ms: int, token: Token, request: InitProducerId | EndTransaction
+    ) -> TransactionEffects:
+        """Repeat a request that wanted a producer id, with one."""
+        if isinstance(request, EndTransaction):
+            return self.end_transaction(now_ms, token, request)
+        return self.init_producer_id(now_ms, token, request)
 
     def describe_transactions(
         self, _now_ms: int, token: Token, request: DescribeTransactions
@@ -138,7 +148,7 @@ class TransactionCoordinator:
 
     def abort_timed_out(self, _now_ms: int) -> TransactionEffects:
         """Abort the transactions that are open for longer than their producers allowed."""
-        requests.abort_timed_out(self._core)
+        ends.abort_timed_out(self._core)
         return self._core.take()
 
     def expire_ids(self, _now_ms: int) -> TransactionEffects:

@@ -1,4 +1,7 @@
-"""EndTxn (key 26): commits or aborts a transaction (KIP-98)."""
+"""EndTxn (key 26): commits or aborts a transaction (KIP-98).
+
+v5 the next producer epoch (KIP-890).
+"""
 
 from __future__ import annotations
 
@@ -16,3 +19,5 @@ class EndTxnRequest(Message, api=ApiKey.END_TXN):
 class EndTxnResponse(Message, api=ApiKey.END_TXN):
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
+    producer_id: int = field(INT64, "5+", default=-1)
+    producer_epoch: int = field(INT16, "5+", default=-1)

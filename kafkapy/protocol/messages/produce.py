@@ -2,7 +2,7 @@
 
 v2 log append time (KIP-32); v3 one batch of format 2 per partition, transactions (KIP-98); v5 log
 start offset (KIP-107); v8 which record failed (KIP-467); v10 the new leader (KIP-951); v11 errors
-that abort a transaction (KIP-890).
+that abort a transaction, v12 adds partitions to it (KIP-890).
 """
 
 from __future__ import annotations

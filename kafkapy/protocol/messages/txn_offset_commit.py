@@ -1,6 +1,7 @@
 """TxnOffsetCommit (key 28): offsets that count once the transaction commits (KIP-98).
 
-v2 leader epoch (KIP-320); v3 fenced by generation and member (KIP-447).
+v2 leader epoch (KIP-320); v3 fenced by generation and member (KIP-447); v5 adds the group's
+partition to the transaction (KIP-890).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
 from kafkapy.coordinator.effects import Producer
-from kafkapy.record.batch_header import transactional_producer
+from kafkapy.record.batch_header import transactional_header
 from kafkapy.record.batch_rules import TakesLong
 from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.server.coordinators.transaction_verifier import Writing
@@ -35,16 +35,24 @@ logger = logging.getLogger("kafka.server.ReplicaManager")
 
 R = TypeVar("R")
 
+_FIRST_VERSION_THAT_ADDS: Final = 12
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _NONE_UNVERIFIED: Final[list[Writing]] = []
 
 
-def writing(topic: str, index: int, records: memoryview | bytes | None) -> Writing | None:
+def writing(
+    topic: str, index: int, records: memoryview | bytes | None, version: int
+) -> Writing | None:
     """The partition and producer of a transactional batch; None for others."""
-    producer = transactional_producer(records or b"")
-    if producer is None:
+    header = transactional_header(records or b"")
+    if header is None:
         return None
-    return Writing(TopicPartition(topic, index), Producer(*producer))
+    return Writing(
+        TopicPartition(topic, index),
+        Producer(header.producer_id, header.producer_epoch),
+        header.base_sequence,
+        version >= _FIRST_VERSION_THAT_ADDS,
+    )
 
 
 def unverified(
@@ -53,7 +61,8 @@ def unverified(
     transactional_id: str | None,
     writings: Sequence[Writing],
 ) -> list[Writing]:
-    """The transactional batches of a request that its transaction's coordinator must verify first.
+    """The transactional batches of a request that its transaction's coordinator must verify, or
+    add, first.
 
     Raises:
         ApiError: the whole request is refused.

@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from kafkapy.protocol.produce_shape import ProduceShape
-from kafkapy.record.batch_header import transactional_producer
+from kafkapy.record.batch_header import transactional_header
 from kafkapy.record.batch_rules import TakesLong
 from kafkapy.replication.delayed_produce import ProduceWait
 from kafkapy.server.api.authorization import are_allowed
@@ -146,7 +146,7 @@ class ProduceFastPath:
             return None
         if self._quotas.are_set and not self._unlimited.holds():
             return None
-        if transactional_producer(records) is not None and self._is_to_be_verified(index, records):
+        if transactional_header(records) is not None and self._is_to_be_verified(index, records):
             return None
         acks = shape.acks
         try:
@@ -173,7 +173,7 @@ class ProduceFastPath:
         """Whether a transactional batch is refused, or must wait for the coordinator."""
         shape = self._shape
         assert shape is not None
-        found = writing(shape.topic, index, records)
+        found = writing(shape.topic, index, records, shape.version)
         if found is None:
             return False
         try:

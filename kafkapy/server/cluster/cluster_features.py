@@ -3,38 +3,47 @@ the records.
 
 A broker registers the features that it supports, as Kafka's registrations have them. Each broker
 reads all registrations whenever a broker comes or goes. A feature that one of them lacks, as each
-Apache Kafka 3.9 does, is off. Until the first reading all are off.
+Apache Kafka 3.9 does, is off. Until the first reading all are off. Administrators may limit the
+level of a feature.
+
+Clients adopt the features with the highest epoch that any broker has sent. The epoch is the
+ZooKeeper transaction of the last change, so it is the same on all brokers.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Final
 
 from kafkapy.common.cluster_state import Feature
 from kafkapy.server.changes.change_follower import ChangeFollower
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.zk.stores.broker_store import BrokerStore
+from kafkapy.zk.stores.store import ZkStore
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
 GROUP_VERSION: Final = Feature("group.version", 1, 1)
 """Level 1: consumer groups (KIP-848)."""
+TRANSACTION_VERSION: Final = Feature("transaction.version", 1, 2)
+"""Level 1: records with tagged fields; 2: the epoch is bumped at each end (KIP-890)."""
 
 
 def supported_features(config: KafkaConfig) -> tuple[Feature, ...]:
     """The features that a broker of this configuration supports."""
     protocols = config.get_list("group.coordinator.rebalance.protocols")
-    return (GROUP_VERSION,) if "consumer" in protocols else ()
+    groups = (GROUP_VERSION,) if "consumer" in protocols else ()
+    return (*groups, TRANSACTION_VERSION)
 
 
 class ClusterFeatures:
-    """Follows the registrations of brokers. The features of this broker are fixed."""
+    """Follows registrations and limits. The features of this broker are fixed."""
 
     def __init__(self, supported: tuple[Feature, ...]) -> None:
         self.supported = supported
+        self.epoch = 0
         self._levels: dict[str, int] = {}
-        self._brokers: BrokerStore | None = None
+        self._store: ZkStore | None = None
         self._follower = ChangeFollower("the features of brokers", self.reload, logger)
 
     @property
@@ -47,9 +56,14 @@ class ClusterFeatures:
         """Whether consumer groups are served."""
         return GROUP_VERSION.name in self._levels
 
-    async def start(self, brokers: BrokerStore) -> None:
+    @property
+    def transaction_version(self) -> int:
+        """The level of `transaction.version`, 0 if it is off."""
+        return self._levels.get(TRANSACTION_VERSION.name, 0)
+
+    async def start(self, store: ZkStore) -> None:
         """Read the registrations, this broker's among them, and follow them."""
-        self._brokers = brokers
+        self._store = store
         await self.reload()
         self._follower.start()
 
@@ -58,28 +72,40 @@ class ClusterFeatures:
         await self._follower.stop()
 
     async def reload(self) -> None:
-        """Read all registrations."""
-        if self._brokers is None:
+        """Read all registrations, and the limits."""
+        if self._store is None:
             return
-        registrations = await self._brokers.get_all(self._follower.on_watch)
+        zxid = -1
+        while zxid != (now := await self._store.features.registrations_zxid()):
+            zxid = now  # a broker that comes meanwhile must not be counted at an old epoch
+            registrations = await self._store.brokers.get_all(self._follower.on_watch)
         if not registrations:
             return  # this broker's session has expired, and it registers again
+        limits = await self._store.features.limits(self._follower.on_watch)
         before = self._levels
         self._levels = levels(
-            self.supported, [each.broker.features for each in registrations.values()]
+            self.supported,
+            [each.broker.features for each in registrations.values()],
+            limits.levels,
         )
+        self.epoch = max(zxid, limits.zxid)
         if self._levels != before:
             on = ", ".join(f"{name}={level}" for name, level in self._levels.items())
             logger.info("Features of all %d brokers: %s", len(registrations), on or "none")
 
 
-def levels(supported: tuple[Feature, ...], of_brokers: list[tuple[Feature, ...]]) -> dict[str, int]:
-    """The highest level of each feature that all brokers support."""
+def levels(
+    supported: tuple[Feature, ...],
+    of_brokers: list[tuple[Feature, ...]],
+    limits: Mapping[str, int],
+) -> dict[str, int]:
+    """The highest level of each feature that all brokers support, and its limit allows."""
     found = {}
     for mine in supported:
         theirs = [[f for f in features if f.name == mine.name] for features in of_brokers]
         if theirs and all(theirs):
-            level = min([mine.max_version, *(each[0].max_version for each in theirs)])
+            limit = limits.get(mine.name, mine.max_version)
+            level = min([limit, mine.max_version, *(each[0].max_version for each in theirs)])
             if level >= max([mine.min_version, *(each[0].min_version for each in theirs)]):
                 found[mine.name] = level
     return found

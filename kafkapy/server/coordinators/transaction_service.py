@@ -13,6 +13,8 @@ from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.transactions.messages import (
+    EndTransaction,
+    EndTransactionResult,
     InitProducerId,
     InitProducerIdResult,
     Markers,
@@ -80,14 +82,18 @@ class TransactionService(CoordinatorService[TransactionCoordinator, TransactionE
         for decision in effects.markers:
             self._markers.send(decision, self._marked)
 
-    async def _with_producer_id(self, token: Token, request: InitProducerId) -> None:
+    async def _with_producer_id(
+        self, token: Token, request: InitProducerId | EndTransaction
+    ) -> None:
+        is_end = isinstance(request, EndTransaction)
         try:
             producer_id = await self._producer_ids.next_id()
         except ApiError as error:
-            token.answer(InitProducerIdResult(error.code))  # type: ignore[attr-defined]
+            result = EndTransactionResult if is_end else InitProducerIdResult
+            token.answer(result(error.code))  # type: ignore[attr-defined]
             return
         again = replace(request, new_producer_id=producer_id)
-        self.run(lambda now_ms: self.coordinator.init_producer_id(now_ms, token, again))
+        self.run(lambda now_ms: self.coordinator.repeat_with_producer_id(now_ms, token, again))
 
     def _marked(self, decision: Markers, errors: Mapping[TopicPartition, ErrorCode]) -> None:
         self.run(lambda now_ms: self.coordinator.markers_written(now_ms, decision, errors))

@@ -43,9 +43,12 @@ def set_up_transactions(
     security: NodeSecurity,
     clock: Clock,
     call_later: CallLater,
+    version: Callable[[], int],
     spawn: Callable[[Coroutine[Any, Any, None]], None],
 ) -> Transactions:
-    """The parts of one broker; both coordinators follow the leadership of its replicas."""
+    """The parts of one broker; both coordinators follow the leadership of its replicas. `version`
+    returns the cluster's transaction version.
+    """
     timeout_ms = config.get_int("request.timeout.ms")
 
     def nodes() -> NodeClients:
@@ -60,7 +63,9 @@ def set_up_transactions(
 
     markers = MarkerWriter(replicas, groups, clock, timeout_ms)
     service = TransactionService(
-        TransactionCoordinator(TransactionConfig.from_values(config.values), clock),
+        TransactionCoordinator(
+            TransactionConfig.from_values(config.values), clock, version=version
+        ),
         replicas,
         clock,
         config,
@@ -71,7 +76,9 @@ def set_up_transactions(
         ),
         spawn=spawn,
     )
-    verifier = TransactionVerifier(broker_id, metadata, replicas, service, nodes())
+    verifier = TransactionVerifier(
+        broker_id, metadata, replicas, service, nodes(), clock, call_later
+    )
 
     def on_leadership(partition: Partition, leads: bool) -> None:
         groups.on_leadership(partition, leads)

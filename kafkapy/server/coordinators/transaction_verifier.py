@@ -1,12 +1,14 @@
-"""Asks the coordinator whether a partition is part of a producer's transaction (KIP-890, part 1;
-`kafka.server.AddPartitionsToTxnManager`)."""
+"""Verifies with the coordinator that a partition is part of a producer's transaction, or adds it
+(KIP-890; `kafka.server.AddPartitionsToTxnManager`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import (
     TRANSACTION_STATE_TOPIC,
     TopicPartition,
@@ -14,13 +16,19 @@ from kafkapy.common.topic_partition import (
     partition_for_key,
 )
 from kafkapy.coordinator.effects import Producer
-from kafkapy.coordinator.transactions.messages import PartitionsResult, VerifyPartitions
+from kafkapy.coordinator.transactions.messages import (
+    AddPartitions,
+    PartitionsResult,
+    VerifyPartitions,
+)
+from kafkapy.coordinator.transactions.state import EPOCH_BUMP_VERSION
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
+from kafkapy.server.coordinators.coordinator_log import CallLater
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.server.interbroker.node_clients import NodeClients
 from kafkapy.storage.transaction_verification import TransactionVerification, Verification
@@ -30,6 +38,11 @@ if TYPE_CHECKING:
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 _VERSION: Final = 4
+_RETRY_MS: Final = 20
+_RETRIES_MS: Final = 100
+"""While the previous transaction is being completed. Kafka: add.partitions.to.txn.retry.backoff.ms
+and .max.ms.
+"""
 
 _COORDINATOR_AWAY: Final = frozenset(
     {
@@ -42,19 +55,34 @@ _COORDINATOR_AWAY: Final = frozenset(
 )
 """Producers of any age try again after NOT_ENOUGH_REPLICAS, and look for no other leader."""
 
+_NOT_THE_PRODUCERS: Final = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    }
+)
+"""Refusals of ids and epochs that no producer has: nothing is remembered of their batches."""
+
 Errors = dict[TopicPartition, ErrorCode]
 Verified = Callable[[Errors], None]
+Question = AddPartitions | VerifyPartitions
+Answered = Callable[[PartitionsResult], None]
 
 
 class Writing(NamedTuple):
-    """A producer that is about to write to a partition within its transaction."""
+    """A producer that is about to write to a partition within its transaction. `adds`: the
+    partition is added to the transaction (version 2), which the producer itself did before.
+    """
 
     partition: TopicPartition
     producer: Producer
+    sequence: int = 0
+    adds: bool = False
 
 
 class TransactionVerifier:
-    """Fixed: this broker's id, its own coordinator, and the way to the others."""
+    """Requests of a partition leader to coordinators: this broker's own and those of others."""
 
     def __init__(
         self,
@@ -63,12 +91,16 @@ class TransactionVerifier:
         replicas: ReplicaManager,
         transactions: TransactionService,
         nodes: NodeClients,
+        clock: Clock,
+        call_later: CallLater,
     ) -> None:
         self._broker_id = broker_id
         self._metadata = metadata
         self._replicas = replicas
         self._transactions = transactions
         self._nodes = nodes
+        self._clock = clock
+        self._call_later = call_later
 
     def unverified(self, writings: Sequence[Writing]) -> list[Writing]:
         """Those whose transactions would begin in partitions that are led here."""
@@ -79,7 +111,7 @@ class TransactionVerifier:
             if (
                 partition is not None
                 and partition.is_leader
-                and partition.log.producers.verification.is_needed(*writing.producer)
+                and partition.log.producers.verification.is_needed(*writing.producer, writing.adds)
             ):
                 found.append(writing)
         return found
@@ -87,13 +119,16 @@ class TransactionVerifier:
     def verify(
         self, transactional_id: str, writings: Sequence[Writing], verified: Verified
     ) -> None:
-        """Ask about what `unverified` gave, of one producer, then call `verified` with the errors
-        of those that may not be written to."""
+        """Verify or add what `unverified` gave, of one producer, then call `verified` with the
+        errors of those that may not be written to.
+        """
         questions: dict[TopicPartition, tuple[TransactionVerification, Verification]] = {}
-        for (topic, index), producer in writings:
-            known = self._replicas.partitions[topic][index].log.producers.verification
-            questions[TopicPartition(topic, index)] = known, known.begin(*producer)
-        producer = writings[0].producer
+        for partition, producer, sequence, adds in writings:
+            log = self._replicas.partitions[partition.topic][partition.partition].log
+            known = log.producers.verification
+            # With version 2 each transaction has an epoch of its own, and begins with 0.
+            questions[partition] = known, known.begin(*producer, 0 if adds else sequence)
+        _, producer, _, adds = writings[0]
 
         def answered(result: PartitionsResult) -> None:
             errors: Errors = {}
@@ -103,15 +138,34 @@ class TransactionVerifier:
                     known.confirm(producer.producer_id, question)
                 else:
                     errors[partition] = error
-                    if error is not ErrorCode.NOT_ENOUGH_REPLICAS:
+                    if error in _NOT_THE_PRODUCERS:
                         known.drop(producer.producer_id, question)
             verified(errors)
 
-        self._ask(VerifyPartitions(transactional_id, producer, tuple(questions)), answered)
+        partitions = tuple(questions)
+        if adds:
+            question = AddPartitions(transactional_id, producer, partitions, EPOCH_BUMP_VERSION)
+            self._add(question, answered, self._clock.monotonic_ms() + _RETRIES_MS)
+        else:
+            self._ask(VerifyPartitions(transactional_id, producer, partitions), answered)
 
-    def _ask(
-        self, question: VerifyPartitions, answered: Callable[[PartitionsResult], None]
-    ) -> None:
+    def _add(self, question: AddPartitions, answered: Answered, until_ms: int) -> None:
+        """Add partitions. Repeated while the previous transaction is being completed: the producer
+        begins the next one as soon as that is decided, and would wait longer.
+        """
+
+        def added(result: PartitionsResult) -> None:
+            errors = {result.of(partition) for partition in question.partitions}
+            is_late = self._clock.monotonic_ms() + _RETRY_MS > until_ms
+            if ErrorCode.CONCURRENT_TRANSACTIONS in errors and not is_late:
+                again = partial(self._add, question, answered, until_ms)
+                self._call_later(_RETRY_MS / 1000, again)
+            else:
+                answered(result)
+
+        self._ask(question, added)
+
+    def _ask(self, question: Question, answered: Answered) -> None:
         topic = self._metadata.image.topics.get(TRANSACTION_STATE_TOPIC)
         if topic is None:
             answered(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
@@ -121,7 +175,10 @@ class TransactionVerifier:
         leader = -1 if known is None else known.leader
         if leader == self._broker_id:
             service = self._transactions
-            service.ask(service.coordinator.verify_partitions, question, answered)
+            if isinstance(question, AddPartitions):
+                service.ask(service.coordinator.add_partitions, question, answered)
+            else:
+                service.ask(service.coordinator.verify_partitions, question, answered)
             return
         try:
             self._nodes.of(leader).call(
@@ -141,14 +198,14 @@ def _to_producer(error: ErrorCode) -> ErrorCode:
     return ErrorCode.NOT_ENOUGH_REPLICAS if error in _COORDINATOR_AWAY else error
 
 
-def _wire(question: VerifyPartitions) -> AddPartitionsToTxnRequest:
+def _wire(question: Question) -> AddPartitionsToTxnRequest:
     return AddPartitionsToTxnRequest(
         transactions=[
             AddPartitionsToTxnTransaction(
                 transactional_id=question.transactional_id,
                 producer_id=question.producer.producer_id,
                 producer_epoch=question.producer.producer_epoch,
-                verify_only=True,
+                verify_only=isinstance(question, VerifyPartitions),
                 topics=[
                     AddPartitionsToTxnTopic(name=topic, partitions=partitions)
                     for topic, partitions in by_topic(question.partitions).items()

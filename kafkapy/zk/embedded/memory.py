@@ -204,7 +204,11 @@ class MemoryZooKeeper:
         if watch is not None:
             self._server.watch_data(path, watch, self._session_id)
         node = self._server.tree.nodes.get(path)
-        return None if node is None else node.stat
+        return (
+            None
+            if node is None
+            else node.stat._replace(children_zxid=node.children_zxid or node.stat.czxid)
+        )
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """The sorted names of a node's children."""

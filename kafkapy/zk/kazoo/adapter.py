@@ -123,7 +123,7 @@ class KazooZooKeeper:
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
         """A node's stat, if it exists."""
         stat = await self._read(wire.Exists, path, watch)
-        return None if stat is None else _stat(stat)
+        return None if stat is None else _stat(stat)._replace(children_zxid=stat.pzxid)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """The sorted names of a node's children."""

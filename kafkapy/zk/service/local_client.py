@@ -155,7 +155,7 @@ class LocalZooKeeper:
             reply = self._answer(_Call(OpCode.EXISTS, path, watched, watch))
         except NoNode:
             return None
-        return _stat(reply.stat)
+        return _stat(reply.stat)._replace(children_zxid=reply.stat.pzxid)
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """The sorted names of a node's children."""

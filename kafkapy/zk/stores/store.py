@@ -1,7 +1,7 @@
 """`ZkStore`: Kafka's data in ZooKeeper, typed, over the port of `zookeeper` (`KafkaZkClient`).
 
-Each area is a small store of its own: `brokers topics configs election requests acls tokens`; the
-nodes of the cluster as a whole are here.
+Each area is a small store of its own: `brokers topics configs election requests acls tokens
+features`; the nodes of the cluster as a whole are here.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kafkapy.zk.stores.acl_store import AclStore
 from kafkapy.zk.stores.broker_store import BrokerIdTaken, BrokerStore, Registration
 from kafkapy.zk.stores.config_store import ConfigStore
 from kafkapy.zk.stores.election_store import ElectionStore
+from kafkapy.zk.stores.feature_store import FeatureStore
 from kafkapy.zk.stores.fencing import (
     ControllerMoved,
     Fence,
@@ -59,6 +60,7 @@ class ZkStore:
         self.requests = RequestStore(zk)
         self.acls = AclStore(zk)
         self.tokens = TokenStore(zk)
+        self.features = FeatureStore(zk)
 
     async def create_persistent_paths(self) -> None:
         """Create the nodes that every broker needs."""

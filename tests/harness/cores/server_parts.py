@@ -213,8 +213,9 @@ class Parts:
             spawn=run,
         )
         self.verifier = TransactionVerifier(
-            1, self.metadata, self.replicas, self.transactions, nodes
-        )
+            1, self.metadata, self.replicas, self.transactions, nodes, clock,
+            self.timers.call_later,
+        )  # fmt: skip
 
         def on_leadership(partition: Partition, leads: bool) -> None:
             self.groups.on_leadership(partition, leads)

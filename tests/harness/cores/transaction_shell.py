@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 from kafkapy.common.errors import ErrorCode
@@ -43,6 +44,7 @@ class TransactionShell:
         self.markers: list[Markers] = []
         self.replies: dict[int, Any] = {}
         self.next_producer_id = 4000
+        self.version = 0
         self._tokens = 0
         self.coordinator = self.new_coordinator()
         if load:
@@ -50,7 +52,9 @@ class TransactionShell:
 
     def new_coordinator(self) -> TransactionCoordinator:
         logger = logging.getLogger("tests.transaction_shell")
-        return TransactionCoordinator(self.config, self.clock, logger=logger)
+        return TransactionCoordinator(
+            self.config, self.clock, version=lambda: self.version, logger=logger
+        )
 
     @property
     def now_ms(self) -> int:
@@ -86,13 +90,8 @@ class TransactionShell:
         self.markers.extend(effects.markers)
         for token, request in effects.want_producer_id:
             self.next_producer_id += 1
-            again = InitProducerId(
-                request.transactional_id,
-                request.timeout_ms,
-                request.expected,
-                self.next_producer_id,
-            )
-            self.perform(self.coordinator.init_producer_id(self.now_ms, token, again))
+            again = replace(request, new_producer_id=self.next_producer_id)
+            self.perform(self.coordinator.repeat_with_producer_id(self.now_ms, token, again))
 
     def finish(self, append: Append, error: ErrorCode | None = None) -> None:
         """The append gets its acks, or fails."""
@@ -138,8 +137,10 @@ class TransactionShell:
         assert result.error is ErrorCode.NONE
         return Producer(result.producer_id, result.producer_epoch)
 
-    def add(self, producer: Producer, *partitions: TopicPartition, name: str = ID) -> Any:
-        request = AddPartitions(name, producer, partitions)
+    def add(
+        self, producer: Producer, *partitions: TopicPartition, name: str = ID, version: int = 0
+    ) -> Any:
+        request = AddPartitions(name, producer, partitions, version)
         result = self.ask(self.coordinator.add_partitions, request)
         return None if result is None else result.error
 

@@ -83,13 +83,34 @@ async def verbs(ensemble: Ensemble) -> None:
     stat = await zk.set("/a", b"2", 0)
     assert (stat.version, stat.czxid) == (1, node.stat.czxid)
     assert stat.mzxid > stat.czxid
-    assert await zk.exists("/a") == stat
+    found = await zk.exists("/a")
+    assert found is not None
+    assert found._replace(children_zxid=0) == stat
     await zk.set("/a", b"3")
     await zk.create("/b", b"")
     assert await zk.children("/") == ["a", "b"]
     await zk.delete("/a", 2)
     assert await zk.exists("/a") is None
     await zk.delete("/b")
+
+
+async def the_last_change_of_children(ensemble: Ensemble) -> None:
+    zk = await ensemble.connect()
+    await zk.create("/a", b"")
+
+    async def last() -> int:
+        stat = await zk.exists("/a")
+        assert stat is not None
+        return stat.children_zxid
+
+    before = await last()
+    assert before > 0
+    await zk.create("/a/b", b"")
+    created = await last()
+    await zk.set("/a/b", b"1")
+    assert await last() == created > before
+    await zk.delete("/a/b")
+    assert await last() > created
 
 
 async def null_data(ensemble: Ensemble) -> None:

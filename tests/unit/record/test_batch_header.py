@@ -19,7 +19,7 @@ from kafkapy.record.batch_header import (
     first_16_bytes,
     iter_headers,
     read_header,
-    transactional_producer,
+    transactional_header,
     whole_batch_size,
 )
 from kafkapy.record.builder import RecordData, build_batch
@@ -162,9 +162,11 @@ def test_the_producer_of_a_transactional_batch_and_of_nothing_else() -> None:
         return build_batch([RecordData(None, b"v", 1)], **fields)
 
     producer = {"producer_id": 7, "producer_epoch": 3, "base_sequence": 0}
-    assert transactional_producer(batch(**producer, is_transactional=True)) == (7, 3)
-    assert transactional_producer(batch(**producer)) is None
-    assert transactional_producer(batch()) is None
-    assert transactional_producer(batch(**producer, is_transactional=True)[:60]) is None
-    assert transactional_producer(b"") is None
-    assert transactional_producer(b"\xff" * 16 + b"\x01" + b"\xff" * 60) is None, "an old format"
+    header = transactional_header(batch(**producer, is_transactional=True))
+    assert header is not None
+    assert (header.producer_id, header.producer_epoch) == (7, 3)
+    assert transactional_header(batch(**producer)) is None
+    assert transactional_header(batch()) is None
+    assert transactional_header(batch(**producer, is_transactional=True)[:60]) is None
+    assert transactional_header(b"") is None
+    assert transactional_header(b"\xff" * 16 + b"\x01" + b"\xff" * 60) is None, "an old format"

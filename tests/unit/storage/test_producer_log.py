@@ -154,7 +154,7 @@ def test_a_transaction_that_nobody_vouched_for_does_not_begin(tmp_path: Path) ->
     verification.is_required = True
     with pytest.raises(ApiError, match="not part of an ongoing transaction"):
         builder.produce(9, 0, is_transactional=True)
-    verification.begin(9, 0).is_done = True
+    verification.begin(9, 0, 0).is_done = True
     builder.produce(9, 0, is_transactional=True)
     builder.produce(9, 1, is_transactional=True)
     builder.end_transaction(9, commit=True)

@@ -15,12 +15,12 @@ def state() -> ProducerState:
 
 
 def vouch(verification: TransactionVerification, producer_id: int = 7, epoch: int = 0) -> None:
-    verification.confirm(producer_id, verification.begin(producer_id, epoch))
+    verification.confirm(producer_id, verification.begin(producer_id, epoch, 0))
 
 
 def refused(verification: TransactionVerification, epoch: int = 0) -> bool:
     try:
-        verification.check(7, epoch)
+        verification.check(7, epoch, 0)
     except ApiError as error:
         return error.code is ErrorCode.INVALID_TXN_STATE
     return False
@@ -29,7 +29,7 @@ def refused(verification: TransactionVerification, epoch: int = 0) -> bool:
 def test_the_first_batch_needs_a_vouched_for_producer(state: ProducerState) -> None:
     verification = TransactionVerification(state, True)
     assert refused(verification)
-    question = verification.begin(7, 0)
+    question = verification.begin(7, 0, 0)
     assert refused(verification), "the coordinator has not answered"
     verification.confirm(7, question)
     assert not refused(verification)
@@ -37,7 +37,7 @@ def test_the_first_batch_needs_a_vouched_for_producer(state: ProducerState) -> N
 
 def test_a_marker_in_between_makes_the_answer_worthless(state: ProducerState) -> None:
     verification = TransactionVerification(state, True)
-    question = verification.begin(7, 0)
+    question = verification.begin(7, 0, 0)
     verification.forget(7)
     verification.confirm(7, question)
     assert refused(verification)
@@ -45,8 +45,8 @@ def test_a_marker_in_between_makes_the_answer_worthless(state: ProducerState) ->
 
 def test_those_who_ask_at_the_same_time_share_a_question(state: ProducerState) -> None:
     verification = TransactionVerification(state, True)
-    assert verification.begin(7, 0) is verification.begin(7, 0)
-    assert verification.begin(7, 1) is not verification.begin(8, 1)
+    assert verification.begin(7, 0, 0) is verification.begin(7, 0, 0)
+    assert verification.begin(7, 1, 0) is not verification.begin(8, 1, 0)
 
 
 def test_an_answer_is_for_its_epoch_only(state: ProducerState) -> None:
@@ -63,9 +63,9 @@ def test_a_batch_of_a_wrong_epoch_takes_no_answer_from_the_right_one(
     state: ProducerState, wrong: int
 ) -> None:
     verification = TransactionVerification(state, True)
-    verification.begin(7, wrong)
-    right = verification.begin(7, 1)
-    verification.begin(7, wrong)
+    verification.begin(7, wrong, 0)
+    right = verification.begin(7, 1, 0)
+    verification.begin(7, wrong, 0)
     verification.confirm(7, right)
     assert not refused(verification, epoch=1)
     assert refused(verification, epoch=wrong)
@@ -73,12 +73,12 @@ def test_a_batch_of_a_wrong_epoch_takes_no_answer_from_the_right_one(
 
 def test_a_refused_verification_is_not_remembered(state: ProducerState) -> None:
     verification = TransactionVerification(state, True)
-    question = verification.begin(7, 0)
+    question = verification.begin(7, 0, 0)
     verification.drop(7, question)
-    again = verification.begin(7, 0)
+    again = verification.begin(7, 0, 0)
     verification.drop(7, question)
     assert again is not question
-    assert verification.begin(7, 0) is again
+    assert verification.begin(7, 0, 0) is again
 
 
 def test_an_open_transaction_is_not_asked_about(state: ProducerState) -> None:
@@ -92,3 +92,18 @@ def test_where_it_is_not_required_nobody_is_asked(state: ProducerState) -> None:
     verification = TransactionVerification(state, False)
     assert not verification.is_needed(7, 0)
     assert not refused(verification)
+
+
+def test_a_batch_that_adds_its_partition_asks_even_there(state: ProducerState) -> None:
+    assert TransactionVerification(state, False).is_needed(7, 0, adds=True)
+
+
+def test_a_transaction_does_not_begin_without_its_first_batch(state: ProducerState) -> None:
+    """The coordinator may have refused the first one, and confirmed the second."""
+    verification = TransactionVerification(state, True)
+    verification.begin(7, 0, 3)
+    verification.begin(7, 0, 8).is_done = True
+    with pytest.raises(ApiError) as caught:
+        verification.check(7, 0, 8)
+    assert caught.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    verification.check(7, 0, 3)

@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from kafkapy.server.api.served import Refuse
 
 _ROWS: Final = (
-    (ApiKey.PRODUCE, produce, 0, 11),
+    (ApiKey.PRODUCE, produce, 0, 12),
     (ApiKey.FETCH, fetch, 0, 17),
     (ApiKey.LIST_OFFSETS, list_offsets, 0, 9),
     (ApiKey.METADATA, metadata, 0, 12),
@@ -109,9 +109,9 @@ _ROWS: Final = (
     (ApiKey.OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch, 0, 4),
     (ApiKey.ADD_PARTITIONS_TO_TXN, add_partitions_to_txn, 0, 5),
     (ApiKey.ADD_OFFSETS_TO_TXN, add_offsets_to_txn, 0, 4),
-    (ApiKey.END_TXN, end_txn, 0, 4),
+    (ApiKey.END_TXN, end_txn, 0, 5),
     (ApiKey.WRITE_TXN_MARKERS, write_txn_markers, 0, 1),
-    (ApiKey.TXN_OFFSET_COMMIT, txn_offset_commit, 0, 4),
+    (ApiKey.TXN_OFFSET_COMMIT, txn_offset_commit, 0, 5),
     (ApiKey.DESCRIBE_ACLS, describe_acls, 0, 3),
     (ApiKey.CREATE_ACLS, create_acls, 0, 3),
     (ApiKey.DELETE_ACLS, delete_acls, 0, 3),

@@ -4,7 +4,7 @@ Behaviour: the partitions are in the producer's transaction once the coordinator
 one of them does not exist, none is added: that one gets UNKNOWN_TOPIC_OR_PARTITION, the others
 OPERATION_NOT_ATTEMPTED. Version notes: v4 and later are between brokers: many transactions, to
 which partitions are added or for which they are only verified (KIP-890). Below v2 PRODUCER_FENCED
-is INVALID_PRODUCER_EPOCH.
+is INVALID_PRODUCER_EPOCH. What a broker adds is for a producer of transaction version 2.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from kafkapy.coordinator.transactions.messages import (
     PartitionsResult,
     VerifyPartitions,
 )
+from kafkapy.coordinator.transactions.state import EPOCH_BUMP_VERSION
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -51,7 +52,9 @@ def handle(
     starts = []
     for transaction in asked:
         partitions, unknown = yield from _known(metadata, transaction)
-        starts.append(partial(_add, transactions, transaction, partitions, unknown))
+        starts.append(
+            partial(_add, transactions, transaction, partitions, unknown, context.version)
+        )
 
     def response(results: list[PartitionsResult]) -> Work[AddPartitionsToTxnResponse]:
         rows = []
@@ -100,6 +103,7 @@ def _add(
     transaction: AddPartitionsToTxnTransaction,
     partitions: list[TopicPartition],
     unknown: list[TopicPartition],
+    version: int,
     answered: Callable[[PartitionsResult], None],
 ) -> None:
     if unknown:
@@ -116,7 +120,12 @@ def _add(
     else:
         service.ask(
             service.coordinator.add_partitions,
-            AddPartitions(transaction.transactional_id, producer, partitions),
+            AddPartitions(
+                transaction.transactional_id,
+                producer,
+                partitions,
+                EPOCH_BUMP_VERSION if version >= _FIRST_BATCHED_VERSION else 0,
+            ),
             answered,
         )
 

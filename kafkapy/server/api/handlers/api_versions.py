@@ -67,7 +67,7 @@ def handle(
             )
             for feature in features.supported
         ],
-        finalized_features_epoch=0,
+        finalized_features_epoch=features.epoch,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in features.levels.items()

@@ -1,10 +1,11 @@
-"""Produce (key 0), versions 0-11.
+"""Produce (key 0), versions 0-12.
 
 Behaviour: each partition's batch is validated (`record.validation`) and appended to its log. The
 answer is sent at once with acks=1, after the high watermark has passed the batch with acks=all, and
 never with acks=0 (an error closes the connection). A batch that begins a transaction in its
-partition waits until the transaction's coordinator has verified it (KIP-890). Version notes: v0-2
-have message sets, which are converted; v8 adds record errors; v10 the current leader (KIP-951).
+partition waits until the transaction's coordinator has verified it, or has added the partition
+(KIP-890). Version notes: v0-2 have message sets, which are converted; v8 adds record errors; v10
+the current leader (KIP-951); from v12 on partitions are added, with transaction version 2.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Handler:
         """Append every partition's records, then answer as `acks` requires."""
         if request.acks not in ACKS:
             return refuse(request, ApiError(ErrorCode.INVALID_REQUIRED_ACKS), context.version)
-        writings = _writings(request)
+        writings = _writings(request, context.version)
         if writings:
             transactional_id = request.transactional_id
             try:
@@ -224,12 +225,12 @@ class Handler:
         )
 
 
-def _writings(request: ProduceRequest) -> list[Writing]:
+def _writings(request: ProduceRequest, version: int) -> list[Writing]:
     """The transactional batches of a request."""
     found = []
     for topic in request.topic_data:
         for data in topic.partition_data:
-            writing = produce_append.writing(topic.name, data.index, data.records)
+            writing = produce_append.writing(topic.name, data.index, data.records, version)
             if writing is not None:
                 found.append(writing)
     return found

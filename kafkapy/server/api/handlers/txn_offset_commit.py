@@ -1,9 +1,10 @@
-"""TxnOffsetCommit (key 28), versions 0-4.
+"""TxnOffsetCommit (key 28), versions 0-5.
 
 Behaviour: the offsets are stored in `__consumer_offsets` in the producer's transaction, and take
 effect with its marker. As for records, the transaction's coordinator must verify first that the
-partition is part of it (KIP-890). Version notes: v3 has the group's member and generation
-(KIP-447). Below v2 COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
+partition is part of it, or add it (KIP-890). Version notes: v3 has the group's member and
+generation (KIP-447); from v5 on the partition is added, with transaction version 2. Below v2
+COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
 
 _FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
+_FIRST_VERSION_THAT_ADDS = 5
 
 
 def handle(
@@ -39,7 +41,8 @@ def handle(
     producer = Producer(request.producer_id, request.producer_epoch)
     index = groups.coordinator.partition_for(request.group_id)
     partition = TopicPartition(GROUP_METADATA_TOPIC, index)
-    unverified = verifier.unverified([Writing(partition, producer)])
+    adds = context.version >= _FIRST_VERSION_THAT_ADDS
+    unverified = verifier.unverified([Writing(partition, producer, adds=adds)])
     if not unverified:
         return (yield from _commit(groups, metadata, context, request, producer))
     pending: Pending[TxnOffsetCommitResponse] = Pending()

@@ -31,13 +31,13 @@ def done(subject: Transaction, to: Transition | ErrorCode) -> Transition:
 
 
 def test_each_state_is_reached_from_kafkas_states_only() -> None:
-    """KIP-98, and KIP-360 for the fence: TransactionState.validPreviousStates."""
+    """KIP-98, KIP-360 for the fence, KIP-890 for aborts: TransactionState.validPreviousStates."""
     rest = {S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT}
     assert {to: set(froms) for to, froms in PREVIOUS.items()} == {
         S.EMPTY: rest,
         S.ONGOING: rest | {S.ONGOING},
         S.PREPARE_COMMIT: {S.ONGOING},
-        S.PREPARE_ABORT: {S.ONGOING, S.PREPARE_EPOCH_FENCE},
+        S.PREPARE_ABORT: rest | {S.ONGOING, S.PREPARE_EPOCH_FENCE},
         S.COMPLETE_COMMIT: {S.PREPARE_COMMIT},
         S.COMPLETE_ABORT: {S.PREPARE_ABORT},
         S.DEAD: rest,

@@ -66,15 +66,15 @@ def test_a_fault_is_a_refusal(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(("acks", "waits"), [(-1, 1), (1, 1), (0, 0)])
 def test_who_begins_a_transaction_is_verified(parts: Parts, acks: int, waits: int) -> None:
-    writing = produce_append.writing("t", 0, TRANSACTIONAL)
+    writing = produce_append.writing("t", 0, TRANSACTIONAL, 11)
     assert writing is not None
-    assert produce_append.writing("t", 0, RECORDS) is None
+    assert produce_append.writing("t", 0, RECORDS, 11) is None
     verifier = parts.verifier
     assert len(produce_append.unverified(verifier, acks, "x", [writing])) == waits
 
 
 def test_a_transactional_batch_needs_a_transactional_id(parts: Parts) -> None:
-    writing = produce_append.writing("t", 0, TRANSACTIONAL)
+    writing = produce_append.writing("t", 0, TRANSACTIONAL, 11)
     assert writing is not None
     with pytest.raises(ApiError) as refusal:
         produce_append.unverified(parts.verifier, -1, None, [writing])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint, Feature
 from kafkapy.server.cluster.cluster_features import (
     GROUP_VERSION,
+    TRANSACTION_VERSION,
     ClusterFeatures,
     levels,
     supported_features,
@@ -21,19 +22,27 @@ OURS = (GROUP_VERSION,)
 
 def test_the_level_of_a_feature_is_one_that_all_brokers_have() -> None:
     wide = Feature(GROUP_VERSION.name, 1, 3)
-    assert levels(OURS, [OURS, OURS]) == {"group.version": 1}
-    assert levels((wide,), [(wide,), (Feature("group.version", 1, 2),)]) == {"group.version": 2}
-    assert levels(OURS, [OURS, ()]) == {}
-    assert levels(OURS, [OURS, (Feature("group.version", 2, 3),)]) == {}
-    assert levels(OURS, [OURS, (Feature("other.version", 1, 1),)]) == {}
-    assert levels(OURS, []) == {}
-    assert levels((), [OURS]) == {}
+    assert levels(OURS, [OURS, OURS], {}) == {"group.version": 1}
+    assert levels((wide,), [(wide,), (Feature("group.version", 1, 2),)], {}) == {"group.version": 2}
+    assert levels(OURS, [OURS, ()], {}) == {}
+    assert levels(OURS, [OURS, (Feature("group.version", 2, 3),)], {}) == {}
+    assert levels(OURS, [OURS, (Feature("other.version", 1, 1),)], {}) == {}
+    assert levels(OURS, [], {}) == {}
+    assert levels((), [OURS], {}) == {}
+
+
+def test_a_limit_lowers_the_level_or_turns_the_feature_off() -> None:
+    wide = (Feature("group.version", 1, 3),)
+    assert levels(wide, [wide], {"group.version": 2}) == {"group.version": 2}
+    assert levels(wide, [wide], {"group.version": 9}) == {"group.version": 3}
+    assert levels(wide, [wide], {"group.version": 0}) == {}
+    assert levels(wide, [wide], {"other.version": 0}) == {"group.version": 3}
 
 
 def test_the_configuration_can_do_without() -> None:
     key = "group.coordinator.rebalance.protocols"
-    assert supported_features(KafkaConfig({})) == OURS
-    assert supported_features(KafkaConfig({key: "classic"})) == ()
+    assert supported_features(KafkaConfig({})) == (GROUP_VERSION, TRANSACTION_VERSION)
+    assert supported_features(KafkaConfig({key: "classic"})) == (TRANSACTION_VERSION,)
 
 
 def info(broker_id: int, features: tuple[Feature, ...]) -> BrokerInfo:
@@ -57,13 +66,38 @@ def test_a_broker_that_comes_without_it_turns_it_off_until_it_goes() -> None:
         features = ClusterFeatures(OURS)
         await features.reload()
         assert not features.has_consumer_groups  # nothing has been read yet
-        await features.start(store.brokers)
+        await features.start(store)
         assert features.has_consumer_groups
+        on = features.epoch
         await ZkStore(apache).brokers.register(info(2, ()), 0)
         await becomes(lambda: not features.has_consumer_groups)
+        off = features.epoch
         ensemble.expire(apache.session_id)
         await becomes(lambda: features.has_consumer_groups)
         assert features.levels == {"group.version": 1}
+        assert features.epoch > off > on > 0, "clients adopt the highest epoch"
+        await features.stop()
+
+    asyncio.run(story())
+
+
+def test_a_limit_is_followed() -> None:
+    async def story() -> None:
+        ensemble = server()
+        store = ZkStore(ensemble.connect())
+        await store.create_persistent_paths()
+        await store.brokers.register(info(1, (TRANSACTION_VERSION,)), 0)
+        features = ClusterFeatures((TRANSACTION_VERSION,))
+        await features.start(store)
+        assert features.transaction_version == 2
+        before = features.epoch
+        limits = await store.features.limits()
+        await store.features.set_limits({"transaction.version": 1}, limits.version)
+        await becomes(lambda: features.transaction_version == 1)
+        assert features.epoch > before
+        limits = await store.features.limits()
+        await store.features.set_limits({"transaction.version": 0}, limits.version)
+        await becomes(lambda: features.transaction_version == 0)
         await features.stop()
 
     asyncio.run(story())

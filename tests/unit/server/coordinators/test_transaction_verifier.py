@@ -16,7 +16,13 @@ from kafkapy.common.cluster_state import (
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
 from kafkapy.coordinator.effects import Producer
-from kafkapy.coordinator.transactions.messages import AddPartitions, InitProducerId
+from kafkapy.coordinator.transactions.messages import (
+    AddPartitions,
+    EndTransaction,
+    InitProducerId,
+    TransactionEffects,
+)
+from kafkapy.coordinator.transactions.state import EPOCH_BUMP_VERSION
 from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -85,9 +91,9 @@ def test_a_batch_of_a_wrong_producer_leaves_nothing_behind(parts: Parts, wrong: 
     verification = parts.replicas.partitions["t"][0].log.producers.verification
     assert verification.is_empty
     assert verify(parts) == {}
-    verification.check(*WRITING.producer)
+    verification.check(*WRITING.producer, 0)
     with pytest.raises(ApiError, match="not part of an ongoing transaction"):
-        verification.check(*wrong)
+        verification.check(*wrong, 0)
 
 
 def test_without_coordinator_the_producer_is_told_to_try_again(tmp_path: Path) -> None:
@@ -98,7 +104,9 @@ def test_without_coordinator_the_producer_is_told_to_try_again(tmp_path: Path) -
     assert verify(parts) == {T0: ErrorCode.NOT_ENOUGH_REPLICAS}
 
 
-def verified_by_another(tmp_path: Path, answer: Any) -> dict[TopicPartition, ErrorCode]:
+def verified_by_another(
+    tmp_path: Path, answer: Any, writing: Writing = WRITING
+) -> dict[TopicPartition, ErrorCode]:
     """The errors that a producer gets when broker 2 coordinates and sends this answer."""
     parts = Parts(tmp_path)
     parts.lead("t")
@@ -113,10 +121,11 @@ def verified_by_another(tmp_path: Path, answer: Any) -> dict[TopicPartition, Err
             parts.metadata.apply(UpdateMetadataCommand(1, 1, 1, [row], brokers))
             nodes = NodeClients(parts.metadata, "I", "1", request_timeout_ms=LIMIT_MS)
             verifier = TransactionVerifier(
-                1, parts.metadata, parts.replicas, parts.transactions, nodes
-            )
+                1, parts.metadata, parts.replicas, parts.transactions, nodes, parts.clock,
+                parts.timers.call_later,
+            )  # fmt: skip
             seen = Seen()
-            verifier.verify("x", [WRITING], seen.add)
+            verifier.verify("x", [writing], seen.add)
             heard.extend(await seen.at_least(1))
             verifier.close()
 
@@ -147,6 +156,66 @@ def test_another_broker_is_asked_to_verify_not_to_add(
         return AddPartitionsToTxnResponse(results_by_transaction=[result])
 
     assert verified_by_another(tmp_path, answer) == heard
+
+
+ADDING = WRITING._replace(sequence=5, adds=True)
+
+
+def test_with_version_2_the_partition_is_added(parts: Parts) -> None:
+    begin(parts)
+    assert parts.verifier.unverified([ADDING]) == [ADDING]
+    assert verify(parts, ADDING) == {}
+    assert parts.verifier.unverified([ADDING]) == []
+    assert verify(parts) == {}, "it is part of the transaction"
+
+
+def test_a_transaction_with_an_epoch_of_its_own_begins_with_sequence_0(parts: Parts) -> None:
+    begin(parts)
+    verify(parts, ADDING)
+    verification = parts.replicas.get("t", 0).log.producers.verification
+    with pytest.raises(ApiError, match="begins with 0"):
+        verification.check(*ADDING.producer, 5)
+
+
+def test_a_partition_is_added_once_the_previous_transaction_is_completed(parts: Parts) -> None:
+    begin(parts, T0)
+    end = EndTransaction("x", WRITING.producer, True, EPOCH_BUMP_VERSION)
+    parts.transactions.call(parts.transactions.coordinator.end_transaction, end, lambda each: each)
+    following = ADDING._replace(producer=Producer(4000, 1))
+    heard: list[dict[TopicPartition, ErrorCode]] = []
+    parts.verifier.verify("x", [following], heard.append)
+    assert heard == [], "the markers are not written yet"
+    parts.timers.fire()
+    parts.timers.fire()
+    assert heard == [{}]
+
+
+def test_a_partition_is_not_tried_to_be_added_for_long(parts: Parts) -> None:
+    begin(parts, T0)
+    parts.transactions.coordinator.markers_written = (  # type: ignore[method-assign]
+        lambda *_: TransactionEffects()
+    )
+    end = EndTransaction("x", WRITING.producer, True, EPOCH_BUMP_VERSION)
+    parts.transactions.call(parts.transactions.coordinator.end_transaction, end, lambda each: each)
+    following = ADDING._replace(producer=Producer(4000, 1))
+    heard: list[dict[TopicPartition, ErrorCode]] = []
+    parts.verifier.verify("x", [following], heard.append)
+    for _ in range(6):
+        parts.clock.now_ms += 20
+        parts.timers.fire()
+    assert heard == [{T0: ErrorCode.NOT_ENOUGH_REPLICAS}]
+
+
+def test_another_broker_is_asked_to_add(tmp_path: Path) -> None:
+    def answer(request: AddPartitionsToTxnRequest, version: int) -> AddPartitionsToTxnResponse:
+        (transaction,) = request.transactions
+        assert (version, transaction.verify_only) == (4, False)
+        row = AddPartitionsToTxnPartitionResult(partition_index=0)
+        topic = AddPartitionsToTxnTopicResult(name="t", results_by_partition=[row])
+        result = AddPartitionsToTxnResult(transactional_id="x", topic_results=[topic])
+        return AddPartitionsToTxnResponse(results_by_transaction=[result])
+
+    assert verified_by_another(tmp_path, answer, ADDING) == {}
 
 
 def test_a_coordinator_that_is_gone_is_to_be_asked_again(tmp_path: Path) -> None:

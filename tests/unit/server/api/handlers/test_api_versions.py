@@ -1,5 +1,5 @@
-"""The versions that are served are those of Apache Kafka 3.9.1 in ZooKeeper mode, and where every
-broker has them the APIs of consumer groups.
+"""The versions that are served are those of Apache Kafka 3.9.1 in ZooKeeper mode, the later ones of
+Kafka 4 in `LATER`, and where every broker has them the APIs of consumer groups.
 
 `kafka_3_9_1_api_versions.txt` is its ApiVersions response: a line is "key name lowest highest".
 What is not served, and why, is in `NOT_SERVED` and nowhere else.
@@ -28,9 +28,15 @@ NOT_SERVED = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "3.9.1 answers UNSUPPORTED_VERSION",
     ApiKey.CONSUMER_GROUP_DESCRIBE: "3.9.1 answers UNSUPPORTED_VERSION",
 }
-WITHOUT: Any = SimpleNamespace(has_consumer_groups=False, supported=(), levels={})
+LATER = {
+    ApiKey.PRODUCE: 12,
+    ApiKey.END_TXN: 5,
+    ApiKey.TXN_OFFSET_COMMIT: 5,
+}
+"""The last versions of APIs that Kafka 4 has extended."""
+WITHOUT: Any = SimpleNamespace(has_consumer_groups=False, supported=(), levels={}, epoch=7)
 WITH: Any = SimpleNamespace(
-    has_consumer_groups=True, supported=(GROUP_VERSION,), levels={"group.version": 1}
+    has_consumer_groups=True, supported=(GROUP_VERSION,), levels={"group.version": 1}, epoch=8
 )
 
 
@@ -48,7 +54,11 @@ def served(features: ClusterFeatures) -> dict[int, tuple[str, int, int]]:
 
 
 def test_every_version_of_apache_kafka_is_served_and_no_other() -> None:
-    expected = {key: row for key, row in RECORDED.items() if key not in NOT_SERVED}
+    expected = {
+        key: (name, low, LATER.get(ApiKey(key), high))
+        for key, (name, low, high) in RECORDED.items()
+        if key not in NOT_SERVED
+    }
     assert served(WITHOUT) == expected
 
 
@@ -66,7 +76,9 @@ def test_features_are_those_of_the_broker_and_of_the_cluster() -> None:
     assert (supported.name, supported.min_version, supported.max_version) == ("group.version", 1, 1)
     (on,) = answer.finalized_features
     assert (on.name, on.min_version_level, on.max_version_level) == ("group.version", 1, 1)
-    assert (answered(WITHOUT, 4).finalized_features, answer.finalized_features_epoch) == ([], 0)
+    assert answer.finalized_features_epoch == 8
+    without = answered(WITHOUT, 4)
+    assert (without.finalized_features, without.finalized_features_epoch) == ([], 7)
 
 
 def test_each_exception_is_one_that_apache_kafka_lists() -> None:
