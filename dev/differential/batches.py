@@ -62,7 +62,7 @@ def encode_old(operation: ProduceOld, now_ms: int) -> bytes:
 
 
 def observed(data: Any, label: Callable[[int], str]) -> tuple[tuple[Any, ...], ...]:
-    """Rows of a log or a response: one for each batch, and the size of one that is cut off.
+    """Rows of a log or a response, one for each whole batch.
 
     Producer ids are replaced by labels. Of a control batch the time, which is the broker's, is left
     out; payloads are decompressed, since compressors differ in their output.
@@ -93,8 +93,6 @@ def _rows(data: memoryview, label: Callable[[int], str]) -> Iterator[tuple[Any, 
             payload if header.codec is Codec.NONE else decompress(header.codec, payload),
         )
         position += size
-    if position < len(data):
-        yield ("cut off", len(data) - position)
 
 
 def _record(row: Row, now_ms: int) -> RecordData:

@@ -74,11 +74,13 @@ class Comparison:
             system.expect_leaders(topic, len(seeds))
         for seed, index, pair in pairs:
             operations = sequence(seed)
-            if not is_clean and any(isinstance(each, DeleteRecords) for each in operations):
+            deletes = any(isinstance(each, DeleteRecords) for each in operations)
+            if deletes and not is_clean:
                 continue
             for partition, system in zip(pair, self._systems, strict=True):
                 partition.over(system.wire)
-            found = self._first_difference(pair, readings()) or self._on_disk(topic, index, pair)
+            found = self._first_difference(pair, readings(not deletes))
+            found = found or self._on_disk(topic, index, pair)
             if found is not None:
                 where = f"after a {'clean stop' if is_clean else 'kill -9'}: {found[0]}"
                 self._add(Difference(seed, configs, operations, where, found[1]))

@@ -239,11 +239,11 @@ _LENGTH: Final = struct.Struct(">i")
 
 
 def transactional_header(buf: Buffer) -> BatchHeader | None:
-    """The header of a batch that is part of a transaction; None of any other bytes."""
+    """The header of one whole batch that is part of a transaction; None of any other bytes."""
     if len(buf) < HEADER.size or buf[_MAGIC_AT] != MAGIC or not buf[_FLAGS_AT] & TRANSACTIONAL_BIT:
         return None
     header: BatchHeader = _new(BatchHeader, _unpack(buf, 0))
-    return header
+    return header if header.size == len(buf) else None
 
 
 def first_16_bytes(base_offset: int, batch_length: int, leader_epoch: int) -> bytes:

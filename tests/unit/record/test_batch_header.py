@@ -167,6 +167,9 @@ def test_the_producer_of_a_transactional_batch_and_of_nothing_else() -> None:
     assert (header.producer_id, header.producer_epoch) == (7, 3)
     assert transactional_header(batch(**producer)) is None
     assert transactional_header(batch()) is None
-    assert transactional_header(batch(**producer, is_transactional=True)[:60]) is None
+    whole = batch(**producer, is_transactional=True)
+    for refused in (whole[:60], whole[:-1], whole + b"x"):
+        # Its sequence must not be remembered as the first of a transaction.
+        assert transactional_header(refused) is None
     assert transactional_header(b"") is None
     assert transactional_header(b"\xff" * 16 + b"\x01" + b"\xff" * 60) is None, "an old format"
