@@ -52,6 +52,7 @@ from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.server.config.listeners import Listener
 from kafkapy.server.coordinators.group_service import GroupService, set_up_groups
 from kafkapy.server.coordinators.group_topics import GroupTopics
+from kafkapy.server.coordinators.share_setup import set_up_shares
 from kafkapy.server.coordinators.transaction_setup import set_up_transactions
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.maintenance import Maintenance
@@ -188,6 +189,7 @@ class Broker:
         self.replicas.stop()
         self._transactions.stop()
         self._verifier.close()
+        self._shares.stop()
         self._groups.stop()
         self._connections.close_all()
         await self._tasks.cancel()
@@ -204,11 +206,8 @@ class Broker:
         logger.info("[KafkaServer id=%d] shut down completed", self._broker_id)
 
     async def abandon(self) -> None:
-        """After a `start` that was cancelled: be nobody's member. Logs that were opened are left
-        to the recovery of the next start."""
+        """Leave the cluster after a cancelled `start`. The next start recovers the logs."""
         await self._undo.aclose()
-
-    # the steps of start
 
     def _open_log_dirs(self) -> None:
         config = self.config
@@ -281,8 +280,7 @@ class Broker:
             try:  # it is bound again when there is something to serve
                 self._bind(Listener("METRICS", host, port, "PLAINTEXT")).close()
             except OSError as error:
-                what = f"kafkapy.metrics.port={port} on {host}"
-                raise cannot_bind(what, port, error) from error
+                raise cannot_bind(f"kafkapy.metrics.port={port} on {host}", port, error) from error
 
     async def _load_acls(self) -> None:
         config = self.config
@@ -350,6 +348,7 @@ class Broker:
             replicas,
             groups,
             self._transactions,
+            self._shares.service,
             self._token_admin,
             self.controller,
             self._fs,
@@ -413,8 +412,8 @@ class Broker:
         listener_changes.listeners.on_change = self._readvertise
 
     async def _start_coordinators(self) -> None:
-        await self._groups.start(self._store)
-        await self._transactions.start(self._store)
+        for service in (self._groups, self._transactions, self._shares.service):
+            await service.start(self._store)
 
     async def _readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
         """The broker has other listeners: have its registration, and so everybody, say so."""
@@ -453,15 +452,20 @@ class Broker:
             authorization,
             config.get_int("fetch.max.bytes"),
         )
+        creator = AutoCreator(config, self._topic_admin, self._metadata, self._waiter)
+        self._shares.create_topic_by(creator.create, self._tasks.spawn)
         handlers = {
             ApiKey.PRODUCE: produce.general,
             ApiKey.FETCH: fetch.general,
             **handler_table.logs(self.replicas, clock),
             **handler_table.groups(self._groups, self._metadata, authorization, self._features),
+            **handler_table.share_members(
+                self._shares, self._features, authorization, cluster, self._metrics
+            ),
             **handler_table.cluster(
                 cluster,
                 self._waiter,
-                AutoCreator(config, self._topic_admin, self._metadata, self._waiter),
+                creator,
                 auto_create_topics,
                 authorization,
                 self._quotas,
@@ -495,6 +499,7 @@ class Broker:
                 self._markers,
                 self._producer_ids,
             ),
+            handler_table.share_offsets(self._shares, self._features, authorization),
             handler_table.topics(
                 self._topic_admin,
                 config.get_bool("delete.topic.enable"),
@@ -542,6 +547,17 @@ class Broker:
             lambda configs: self._listener_changes.prepare(*self._configs.change_of_own(configs)),
             self._passwords,
         )
+        self._shares = set_up_shares(
+            config,
+            self._broker_id,
+            self.replicas,
+            self._groups,
+            self._metadata,
+            self._waiter,
+            self._node_security,
+            self.clock,
+            asyncio.get_running_loop().call_later,
+        )
 
     async def _start_tokens(self) -> None:
         """Know the tokens that are stored and follow their changes, if there is a secret."""
@@ -561,33 +577,23 @@ class Broker:
 
     async def _start_metrics(self) -> None:
         self._metrics_server = None
-        port = self.config.get_int("kafkapy.metrics.port")
-        if port >= 0:
+        if self.config.get_int("kafkapy.metrics.port") >= 0:
             # Imported only where it is asked for: it is a tenth of the start-up time.
-            from kafkapy.server.observability.cluster_metrics import ClusterMetrics
-            from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
-            from kafkapy.server.observability.metrics_server import MetricsCollector, MetricsServer
+            from kafkapy.server.observability.metrics_setup import start_metrics
 
-            collector = MetricsCollector(
+            self._metrics_server = await start_metrics(
+                self.config,
                 self._metrics,
                 self.replicas,
                 self._fetch_sessions,
                 self._quotas,
                 self._connections,
                 self.clock,
-                (
-                    ClusterMetrics(
-                        self.controller,
-                        self.replicas,
-                        self._metrics.zookeeper,
-                        lambda: self._member.max_lag,
-                    ),
-                    CoordinatorMetrics(self._groups, self._transactions),
-                ),
+                self.controller,
+                lambda: self._member.max_lag,
+                self._groups,
+                self._transactions,
             )
-            self._metrics_server = MetricsServer(collector)
-            await self._metrics_server.start(self.config.get_str("kafkapy.metrics.host"), port)
-            logger.info("Metrics on port %d", self._metrics_server.port)
 
     def _on_fatal(self, fault: BaseException) -> None:
         logger.critical("Shutting down: the broker cannot go on after: %s", fault)

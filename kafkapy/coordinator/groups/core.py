@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kafkapy.common.errors import ErrorCode
@@ -13,6 +13,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.groups.group import DEAD, Group
+from kafkapy.coordinator.groups.group_configs import GroupConfigs, no_group_configs
 from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
 from kafkapy.coordinator.groups.messages import Result
 from kafkapy.coordinator.groups.record_codec import (
@@ -23,6 +24,7 @@ from kafkapy.coordinator.groups.record_codec import (
     offset_value,
 )
 from kafkapy.coordinator.groups.registry import GroupRegistry
+from kafkapy.coordinator.groups.share.messages import StateRequest
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind, Timers
 from kafkapy.coordinator.groups.topic_source import NO_TOPICS, TopicSource
 from kafkapy.coordinator.outbox import Appended, Outbox
@@ -71,6 +73,9 @@ class Core:
     timers: Timers
     outbox: Outbox[Result]
     topics: TopicSource = NO_TOPICS
+    group_configs: GroupConfigs = no_group_configs
+    state_requests: list[StateRequest] = field(default_factory=list)
+    """For the share coordinator; the shell takes them."""
 
     def store_group(
         self,

@@ -46,7 +46,7 @@ def join_group(core: Core, now_ms: int, token: Token, request: JoinGroup) -> Non
             return
         group = core.registry.get_or_create(request.group_id, core.clock.time_ms())
     if group.consumer is not None:
-        if not group.is_empty:
+        if not (group.is_empty and group.consumer.holds_offsets):
             result = JoinGroupResult(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             core.outbox.reply(token, result)
             return

@@ -18,12 +18,14 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
+from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.groups.consumer.assignment import (
     NOTHING,
     Assignment,
     TopicIdPartition,
     partitions_of,
 )
+from kafkapy.coordinator.groups.consumer.messages import CONSUMER_GROUP_TYPE
 from kafkapy.coordinator.groups.consumer.reconciliation import Target, is_reconciled
 from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
@@ -34,7 +36,10 @@ from kafkapy.coordinator.groups.consumer.records import (
     TopicMetadata,
     Value,
     encode_key,
+    encode_value,
 )
+from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE
+from kafkapy.coordinator.groups.group_configs import GroupConfigs
 
 STATIC_LEAVE_EPOCH: Final = -2
 
@@ -50,7 +55,15 @@ class ConsumerGroupState(StrEnum):
 
 
 class ConsumerGroup:
-    """The state of one group. `apply` is its only way to change, in replay and in service."""
+    """The state of one group. `apply` is its only way to change, in replay and in service.
+
+    `ShareGroup` is one whose members share partitions.
+    """
+
+    group_type = CONSUMER_GROUP_TYPE
+    protocol_type = CONSUMER_PROTOCOL_TYPE
+    holds_offsets = True
+    """Whether offsets are committed to it."""
 
     __slots__ = (
         "current",
@@ -113,6 +126,22 @@ class ConsumerGroup:
         """Whether no record speaks of it."""
         return not (self.epoch or self.target_epoch or self.members or self.topics or self.regexes)
 
+    def has_topics(self, topics: Mapping[str, TopicMetadata]) -> bool:
+        """Whether these are the topics of its present epoch."""
+        return self.topics == topics
+
+    def session_timeout_ms(self, config: GroupConfig, configs: GroupConfigs) -> int:
+        """The time after which a member that is not heard of is removed."""
+        return config.group_consumer_session_timeout_ms
+
+    def encode_key(self, key: ConsumerKey) -> bytes | None:
+        """Key bytes of a record; None if it is not stored."""
+        return encode_key(key)
+
+    def encode_value(self, key: ConsumerKey, value: Value) -> bytes:
+        """Value bytes of a record."""
+        return encode_value(key, value)
+
     # Members.
 
     def current_of(self, member_id: str) -> CurrentAssignment:
@@ -165,7 +194,8 @@ class ConsumerGroup:
         keys += [ConsumerKey(RecordType.REGEX, self.group_id, regex) for regex in self.regexes]
         kinds = (RecordType.TARGET_EPOCH, RecordType.TOPICS, RecordType.GROUP_EPOCH)
         keys += [ConsumerKey(kind, self.group_id) for kind in kinds]
-        return list(dict.fromkeys([*self.unsaved, *map(encode_key, keys)]))
+        encoded = [data for key in keys if (data := self.encode_key(key)) is not None]
+        return list(dict.fromkeys([*self.unsaved, *encoded]))
 
     def _apply_epoch(self, _name: str, value: int | None) -> None:
         self.epoch = value or 0

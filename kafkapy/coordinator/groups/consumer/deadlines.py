@@ -12,10 +12,10 @@ from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 _KINDS: Final = (TimerKind.CONSUMER_SESSION, TimerKind.CONSUMER_REVOCATION)
 
 
-def reset_session(core: Core, now_ms: int, group_id: str, member_id: str) -> None:
+def reset_session(core: Core, now_ms: int, group: ConsumerGroup, member_id: str) -> None:
     """The member has been heard of."""
-    key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id)
-    core.timers.set(key, now_ms + core.config.group_consumer_session_timeout_ms)
+    key = TimerKey(TimerKind.CONSUMER_SESSION, group.group_id, member_id)
+    core.timers.set(key, now_ms + group.session_timeout_ms(core.config, core.group_configs))
 
 
 def limit_revocation(core: Core, deadline_ms: int, group_id: str, member_id: str) -> None:
@@ -37,7 +37,7 @@ def cancel_timers(core: Core, group_id: str, member_id: str) -> None:
 def start_timers(core: Core, now_ms: int, group: ConsumerGroup) -> None:
     """Every member's session and revocation start anew."""
     for member_id, member in group.members.items():
-        reset_session(core, now_ms, group.group_id, member_id)
+        reset_session(core, now_ms, group, member_id)
         if group.current_of(member_id).state is MemberState.UNREVOKED_PARTITIONS:
             deadline_ms = now_ms + member.rebalance_timeout_ms
             limit_revocation(core, deadline_ms, group.group_id, member_id)

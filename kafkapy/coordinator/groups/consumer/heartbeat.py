@@ -28,7 +28,11 @@ from kafkapy.coordinator.groups.consumer.group_epoch import (
     update_target,
 )
 from kafkapy.coordinator.groups.consumer.log_writes import Changes, store
-from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat, ConsumerHeartbeatResult
+from kafkapy.coordinator.groups.consumer.messages import (
+    CONSUMER_GROUP_TYPE,
+    ConsumerHeartbeat,
+    ConsumerHeartbeatResult,
+)
 from kafkapy.coordinator.groups.consumer.reconciliation import reconcile
 from kafkapy.coordinator.groups.consumer.records import (
     CurrentAssignment,
@@ -124,9 +128,11 @@ def _find(core: Core, request: ConsumerHeartbeat) -> _Found:
     """
     group_id = request.group_id
     group = core.registry.find(group_id)
-    if group is not None and group.consumer is not None:
-        return _Found(group, group.consumer)
-    if group is not None and not (group.is_empty and request.member_epoch == 0):
+    consumer = None if group is None else group.consumer
+    if consumer is not None and consumer.group_type == CONSUMER_GROUP_TYPE:
+        return _Found(group, consumer)
+    can_join = group is not None and group.is_empty and request.member_epoch == 0
+    if group is not None and (consumer is not None or not can_join):
         message = f"Group {group_id} is not a consumer group."
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
     if request.member_epoch != 0:
@@ -225,7 +231,7 @@ def _stay(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, fou
     if after != before:
         changes.put(RecordType.CURRENT, after, member_id)
         _note_revocation(core, now_ms, consumer, member_id, after)
-    deadlines.reset_session(core, now_ms, consumer.group_id, member_id)
+    deadlines.reset_session(core, now_ms, consumer, member_id)
     wants_assignment = request.is_full or after.assigned != before.assigned
     result = ConsumerHeartbeatResult(
         member_id=member_id,

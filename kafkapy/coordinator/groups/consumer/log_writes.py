@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
@@ -22,13 +22,12 @@ from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
     RecordType,
     Value,
-    encode_key,
-    encode_value,
 )
 from kafkapy.coordinator.groups.core import GROUP_STORE_ERRORS, Core
 from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.group_offsets import UNKNOWN_LOG_OFFSET
 from kafkapy.coordinator.groups.record_codec import group_key
+from kafkapy.coordinator.groups.share.messages import ShareStatesResult
 from kafkapy.coordinator.outbox import Ticket
 from kafkapy.record.builder import RecordData
 
@@ -37,6 +36,10 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 """A heartbeat's answer when its change could not be stored; other codes pass as they are."""
+
+
+StoredResult: TypeAlias = ConsumerHeartbeatResult | ShareStatesResult
+"""The answers of requests that write."""
 
 
 class Changes:
@@ -51,12 +54,16 @@ class Changes:
         """Write a record, and apply it."""
         key = ConsumerKey(kind, self.group.group_id, name)
         self._apply(key, value)
-        self.records[encode_key(key)] = encode_value(key, value)
+        data = self.group.encode_key(key)
+        if data is not None:
+            self.records[data] = self.group.encode_value(key, value)
 
     def erase(self, key: ConsumerKey) -> None:
         """Delete a record."""
         self._apply(key, None)
-        self.records[encode_key(key)] = None
+        data = self.group.encode_key(key)
+        if data is not None:
+            self.records[data] = None
 
     def undo(self) -> None:
         """Give every record the value that it had."""
@@ -81,7 +88,7 @@ class Write:
     changes: Changes
     again: Mapping[bytes, tuple[int, bytes | None]]
     """The records that an earlier write could not append, by key."""
-    waiting: list[tuple[Ticket, ConsumerHeartbeatResult]] = field(default_factory=list)
+    waiting: list[tuple[Ticket, StoredResult]] = field(default_factory=list)
 
     @property
     def records(self) -> dict[bytes, bytes | None]:
@@ -94,7 +101,7 @@ def store(
     group: Group,
     changes: Changes,
     token: Token | None = None,
-    result: ConsumerHeartbeatResult | None = None,
+    result: StoredResult | None = None,
 ) -> None:
     """Append the changes of a step, and answer its heartbeat when they are replicated. A step
     without changes waits for the earlier writes that it depends on."""
@@ -130,7 +137,7 @@ def _append(core: Core, group: Group, changes: Changes) -> None:
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
         for ticket, result in write.waiting:
             if error is not ErrorCode.NONE:
-                result = ConsumerHeartbeatResult(STORE_ERRORS.get(error, error))
+                result = type(result)(STORE_ERRORS.get(error, error))
             core.outbox.answer(ticket, result)
 
     time_ms = core.clock.time_ms()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint, Feature
 from kafkapy.server.cluster.cluster_features import (
     GROUP_VERSION,
+    SHARE_VERSION,
     TRANSACTION_VERSION,
     ClusterFeatures,
     levels,
@@ -41,7 +42,10 @@ def test_a_limit_lowers_the_level_or_turns_the_feature_off() -> None:
 
 def test_the_configuration_can_do_without() -> None:
     key = "group.coordinator.rebalance.protocols"
-    assert supported_features(KafkaConfig({})) == (GROUP_VERSION, TRANSACTION_VERSION)
+    groups = (GROUP_VERSION, SHARE_VERSION)
+    assert supported_features(KafkaConfig({})) == (*groups, TRANSACTION_VERSION)
+    shares = (SHARE_VERSION, TRANSACTION_VERSION)
+    assert supported_features(KafkaConfig({key: "classic,share"})) == shares
     assert supported_features(KafkaConfig({key: "classic"})) == (TRANSACTION_VERSION,)
 
 

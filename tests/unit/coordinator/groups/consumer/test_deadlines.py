@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from kafkapy.coordinator.groups.consumer import deadlines
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from tests.harness.cores.consumer_shell import REVOCATION_MS, SESSION_MS, ConsumerShell
 
 
 def test_a_session_is_as_long_as_the_configuration_says() -> None:
     shell = ConsumerShell()
-    deadlines.reset_session(shell.coordinator._core, 7, "g", "m")
+    deadlines.reset_session(shell.coordinator._core, 7, ConsumerGroup("g"), "m")
     assert shell.coordinator.next_deadline_ms() == 7 + SESSION_MS
     deadlines.cancel_timers(shell.coordinator._core, "g", "m")
     assert shell.coordinator.next_deadline_ms() is None
@@ -18,7 +19,7 @@ def test_a_revocation_has_a_deadline_of_its_own() -> None:
     shell = ConsumerShell()
     core = shell.coordinator._core
     deadlines.limit_revocation(core, 5, "g", "m")
-    deadlines.reset_session(core, 7, "g", "m")
+    deadlines.reset_session(core, 7, ConsumerGroup("g"), "m")
     assert shell.coordinator.next_deadline_ms() == 5
     deadlines.end_revocation(core, "g", "m")
     assert shell.coordinator.next_deadline_ms() == 7 + SESSION_MS
