@@ -57,8 +57,10 @@ class Shares:
         """Create `__share_group_state` when it is needed."""
 
         async def made(created: Callable[[], None]) -> None:
-            await create([SHARE_GROUP_STATE_TOPIC], _WAIT_MS)
-            created()
+            try:
+                await create([SHARE_GROUP_STATE_TOPIC], _WAIT_MS)
+            finally:
+                created()
 
         self.persister.create = lambda created: spawn(made(created))
 
