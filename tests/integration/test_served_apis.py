@@ -60,8 +60,10 @@ from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.wire import RECORDS, Wire
 
 TOPIC = "served"
-# Asked in test_inter_broker.py, test_served_transactions.py and test_delegation_tokens.py.
+# Asked in test_inter_broker.py, test_served_transactions.py, test_served_share_groups.py and
+# test_delegation_tokens.py.
 ELSEWHERE = {
+    *(key for key in ApiKey if "SHARE" in key.name),
     ApiKey.LEADER_AND_ISR,
     ApiKey.STOP_REPLICA,
     ApiKey.UPDATE_METADATA,
