@@ -125,8 +125,7 @@ class FutureLogs:
         _follow_truncation(current, future, now_ms)
         if future.log_end_offset == current.log_end_offset:
             return 0
-        chunk = min(CHUNK_BYTES, future.config.segment_bytes)
-        found = current.read(future.log_end_offset, chunk, current.log_end_offset, True)
+        found = current.read(future.log_end_offset, CHUNK_BYTES, current.log_end_offset, True)
         return future.append_fetched(found.records, now_ms).bytes
 
     def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
