@@ -434,10 +434,12 @@ class UnifiedLog:
         )  # fmt: skip
 
     def append_as_follower(self, records: memoryview | bytes, now_ms: int) -> LogAppendInfo:
-        """Append a leader's batches unchanged, as one set, without an incomplete last one.
+        """Append a leader's batches unchanged, as one set, without an incomplete last one. The set
+        may exceed `segment.bytes`, as the leader's segment does if that was lowered. (Kafka's
+        follower refuses it, and never catches up.)
 
         Raises:
-            ApiError: CORRUPT_MESSAGE, RECORD_LIST_TOO_LARGE.
+            ApiError: CORRUPT_MESSAGE.
             UnexpectedAppendOffset: the records begin before the log end offset.
         """
         local = self.local
@@ -449,8 +451,6 @@ class UnifiedLog:
             )
         first, last = batches[0][1], batches[-1][1]
         size = batches[-1][0] + last.size
-        if size > self.config.segment_bytes:
-            raise too_large(self.topic_partition, size, self.config)
         newest, record_count = first, 0
         last_offset = last.last_offset
         try:
