@@ -45,9 +45,10 @@ KAFKA_4 = {
     ApiKey.TXN_OFFSET_COMMIT: 5,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
     ApiKey.CONSUMER_GROUP_DESCRIBE: 1,
+    ApiKey.LIST_CONFIG_RESOURCES: 0,
 }
-"""The first versions that only Kafka 4 has: tests/unit/protocol/test_kafka_4_messages.py and
-test_consumer_group_messages.py.
+"""The first versions that Kafka 3.9 does not have, or has under another name:
+tests/unit/protocol/test_kafka_4_messages.py.
 """
 
 

@@ -21,9 +21,9 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
-from kafkapy.protocol.messages.list_client_metrics_resources import (
-    ClientMetricsResource,
-    ListClientMetricsResourcesResponse,
+from kafkapy.protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesResponse,
 )
 from tests.harness.scripted.scripted_topics import BROKERS, describing_cluster
 
@@ -83,8 +83,8 @@ def test_a_change_goes_to_the_broker_it_is_about() -> None:
 
 
 def test_subscriptions_to_client_metrics_are_named_by_the_broker() -> None:
-    answer = ListClientMetricsResourcesResponse(
-        client_metrics_resources=[ClientMetricsResource(name="m"), ClientMetricsResource(name="a")]
+    answer = ListConfigResourcesResponse(
+        config_resources=[ConfigResource(resource_name="m"), ConfigResource(resource_name="a")]
     )
-    scripted = describing_cluster(LIST_CLIENT_METRICS_RESOURCES=answer)
+    scripted = describing_cluster(LIST_CONFIG_RESOURCES=answer)
     assert client_metrics_names(Cluster("b:1", connector=scripted.connect)) == ["a", "m"]

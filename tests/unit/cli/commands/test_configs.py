@@ -31,9 +31,9 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
-from kafkapy.protocol.messages.list_client_metrics_resources import (
-    ClientMetricsResource,
-    ListClientMetricsResourcesResponse,
+from kafkapy.protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesResponse,
 )
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster
@@ -322,10 +322,8 @@ def test_a_broker_without_quotas_says_so() -> None:
 
 
 def test_every_subscription_to_client_metrics_is_described() -> None:
-    named = ListClientMetricsResourcesResponse(
-        client_metrics_resources=[ClientMetricsResource(name="m")]
-    )
-    cluster = describing_cluster(LIST_CLIENT_METRICS_RESOURCES=named)
+    named = ListConfigResourcesResponse(config_resources=[ConfigResource(resource_name="m")])
+    cluster = describing_cluster(LIST_CONFIG_RESOURCES=named)
     done = configs("--describe", "--entity-type", "client-metrics", cluster=cluster)
     assert done.stdout == "Dynamic configs for client-metric m are:\n"
     (asked,) = cluster.asked(ApiKey.DESCRIBE_CONFIGS)

@@ -35,7 +35,10 @@ from tests.harness.scripted.recording_handler import RecordingHandler
 TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
 _O = Operation
 # What may be asked before one has said who one is.
-OF_EVERYBODY = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+OF_EVERYBODY = {
+    *(ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE),
+    *(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY),
+}
 # Their handlers ask `is_allowed` for the rows that only they know.
 ASK_THEMSELVES = {
     ApiKey.FETCH,
