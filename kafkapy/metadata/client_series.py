@@ -118,7 +118,7 @@ class ClientSeries:
 
     def text(self) -> Iterator[str]:
         """All series, in pieces. Pushes may come between two pieces."""
-        for name in sorted(self._families):
+        for name in list(self._families):
             family = self._families.get(name)
             if family is None:
                 continue

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from opentelemetry.proto.common.v1.common_pb2 import KeyValue
-    from opentelemetry.proto.metrics.v1.metrics_pb2 import HistogramDataPoint, Metric
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import HistogramDataPoint, Metric, MetricsData
 
-POINTS_MAX: Final = 10_000
+ELEMENTS_MAX: Final = 5_000
+"""Of a push: resources, scopes, metrics and points. A client may not have more series anyway, and
+a megabyte has room for half a million that are empty.
+"""
 BUCKETS_MAX: Final = 200
 NAME_CHARS_MAX: Final = 250
 LABEL_CHARS_MAX: Final = 250
@@ -78,7 +81,8 @@ class Point(NamedTuple):
 
 
 class Pushed(NamedTuple):
-    """The points of one push, and the number of those that were dropped."""
+    """The points of one push, and the number of those that were dropped; what is beyond
+    `ELEMENTS_MAX` counts as one."""
 
     points: list[Point]
     dropped: int
@@ -100,30 +104,39 @@ def read_points(data: bytes, client_labels: Mapping[str, str]) -> Pushed:
         raise ValueError(str(error)) from None
     points: list[Point] = []
     dropped = 0
+    elements = _elements(parsed, client_labels)
+    for element in islice(elements, ELEMENTS_MAX):
+        if isinstance(element, Point):
+            points.append(element)
+        else:
+            dropped += element
+    return Pushed(points, dropped + any(True for _ in elements))
+
+
+def _elements(parsed: MetricsData, client_labels: Mapping[str, str]) -> Iterator[Point | int]:
+    """The points, 1 for each that is dropped, and 0 for what has points."""
     for of_resource in parsed.resource_metrics:
+        yield 0
         resource = _labels_of(of_resource.resource.attributes)
         for scope in of_resource.scope_metrics:
+            yield 0
             for metric in scope.metrics:
-                for point in _points(metric, resource, client_labels):
-                    if point is None or len(points) >= POINTS_MAX:
-                        dropped += 1
-                    else:
-                        points.append(point)
-    return Pushed(points, dropped)
+                yield 0
+                yield from _points(metric, resource, client_labels)
 
 
 def _points(
     metric: Metric, resource: Mapping[str, str], client_labels: Mapping[str, str]
-) -> Iterator[Point | None]:
+) -> Iterator[Point | int]:
     form = metric.WhichOneof("data")
     if form not in ("sum", "gauge", "histogram"):
-        yield None
+        yield 1
         return
     kind = "counter" if form == "sum" and metric.sum.is_monotonic else form
     kind = "gauge" if kind == "sum" else kind
     name = metric_name(metric.name, metric.unit, kind)
     if not name or name.startswith(RESERVED_PREFIX) or len(name) > NAME_CHARS_MAX:
-        yield None
+        yield 1
         return
     data = getattr(metric, form)
     is_delta = form != "gauge" and data.aggregation_temporality == _DELTA
@@ -135,7 +148,7 @@ def _points(
             value = _histogram(point)
         else:
             value = float(getattr(point, point.WhichOneof("value") or "as_double"))
-        yield None if value is None else Point(name, kind, labels, value, is_delta)
+        yield 1 if value is None else Point(name, kind, labels, value, is_delta)
 
 
 def _histogram(point: HistogramDataPoint) -> Histogram | None:

@@ -135,9 +135,9 @@ def test_what_is_dropped() -> None:
 
 
 def test_points_and_labels_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp, "POINTS_MAX", 2)
+    monkeypatch.setattr(otlp, "ELEMENTS_MAX", 5)
     many = [attribute(f"k{n}", string_value="v" * 300) for n in range(100)]
-    points = [NumberDataPoint(attributes=many) for _ in range(3)]
+    points = [NumberDataPoint(attributes=many) for _ in range(4)]
     pushed = read_points(data(gauge("g", *points)), {})
     assert (len(pushed.points), pushed.dropped) == (2, 1)
     labels = pushed.points[0].labels

@@ -259,6 +259,61 @@ def test_its_own_configs_are_checked_further_and_only_they() -> None:
     assert run(store.configs.get("brokers", "<default>")) == {"my.key": "x"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "entity_type", "key", "values"),
+    [
+        (ResourceType.GROUP, "groups", "consumer.session.timeout.ms", ("50000", "60000")),
+        (ResourceType.CLIENT_METRICS, "client-metrics", "metrics", ("a", "b")),
+    ],
+)
+def test_an_entity_of_any_name_ends_with_its_last_config(
+    kind: ResourceType, entity_type: str, key: str, values: tuple[str, str]
+) -> None:
+    store = admins.store()
+    for name, path in (("a/b", "a%2Fb"), ("..", "%2E%2E")):
+        for value in values:
+            run(admin(store).change(kind, name, [(key, SET, value)]))
+        assert run(store.configs.get_all(entity_type)) == {path: {key: values[1]}}
+        assert notified(store)[-1] == ConfigChange(entity_type, path)
+        run(admin(store).change(kind, name, [(key, DELETE, None)]))
+        assert run(store.configs.get_all(entity_type)) == {}
+
+
+def test_lists_of_client_metrics_grow() -> None:
+    store = admins.store()
+    for op in (("metrics", APPEND, "a"), ("metrics", APPEND, "b"), ("metrics", SUBTRACT, "a")):
+        run(admin(store).change(ResourceType.CLIENT_METRICS, "m", [op]))
+    assert run(store.configs.get("client-metrics", "m")) == {"metrics": "b"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "configs", "code", "message"),
+    [
+        (16, "", {}, ErrorCode.INVALID_REQUEST, "Subscription name can't be empty"),
+        (32, "", {}, ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."),
+        (32, "g", {"x": "1"}, ErrorCode.INVALID_CONFIG, "Unknown group config name: x"),
+        (
+            16,
+            "m",
+            {"x": "1"},
+            ErrorCode.INVALID_REQUEST,
+            "Unknown client metrics configuration: x",
+        ),
+        (
+            16,
+            "m",
+            {"match": "x"},
+            ErrorCode.INVALID_CONFIG,
+            "Illegal client matching pattern: x",
+        ),
+    ],
+)
+def test_client_metrics_and_groups_refused(
+    kind: int, name: str, configs: dict[str, str | None], code: ErrorCode, message: str
+) -> None:
+    assert refused(admin(admins.store()).replace(kind, name, configs)) == (code, message)
+
+
 def test_passwords_are_stored_encoded_and_stay_when_something_else_changes() -> None:
     store, name = admins.store(), "listener.name.a.ssl.keystore.password"
     seen: list[Mapping[str, str]] = []
