@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     Gauge,
@@ -76,6 +79,15 @@ def test_what_cannot_be_read_is_counted(world: World) -> None:
     counted = scrape(world.metrics)
     assert counted["server_client_metrics_plugin_error_count_total"] == 2
     assert counted["server_client_metrics_plugin_export_count_total"] == 0
+
+
+def test_brokers_without_pushes_do_not_import_the_library() -> None:
+    modules = "kafkapy.server.broker, kafkapy.server.observability.metrics_server"
+    program = f"import sys, {modules}; print(*sys.modules)"
+    words = [sys.executable, "-c", program]
+    found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert "kafkapy.metadata.otlp" in found
+    assert not [name for name in found if name.startswith(("opentelemetry", "google"))]
 
 
 def test_series_end_with_their_client(world: World) -> None:
