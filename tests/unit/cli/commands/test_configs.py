@@ -321,6 +321,20 @@ def test_a_broker_without_quotas_says_so() -> None:
     assert outcome.stderr.endswith("The broker does not support DESCRIBE_CLIENT_QUOTAS\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "name"), [(("--group", "g"), "group"), (("--client-metrics", "g"), "client-metric")]
+)
+def test_a_resource_without_configs_is_said_to_have_none(words: tuple[str, ...], name: str) -> None:
+    kind = {"group": 32, "client-metric": 16}[name]
+    inherited = config_entry("a", "1", ConfigSource.DEFAULT_CONFIG)
+    row = DescribeConfigsResult(resource_type=kind, resource_name="g", configs=[inherited])
+    cluster = describing_cluster(DESCRIBE_CONFIGS=DescribeConfigsResponse(results=[row]))
+    done = configs("--describe", *words, cluster=cluster)
+    assert done.stdout == f"The {name} 'g' doesn't exist and doesn't have dynamic config.\n"
+    done = configs("--describe", "--all", *words, cluster=cluster)
+    assert done.stdout.startswith(f"All configs for {name} g are:\n  a=1 ")
+
+
 def test_every_subscription_to_client_metrics_is_described() -> None:
     named = ListConfigResourcesResponse(config_resources=[ConfigResource(resource_name="m")])
     cluster = describing_cluster(LIST_CONFIG_RESOURCES=named)
