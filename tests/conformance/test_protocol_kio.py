@@ -226,7 +226,7 @@ def expect_header(cls: type[Message], version: int) -> None:
     assert frame == len(expected).to_bytes(4, "big") + expected, f"version {version}"
 
 
-@pytest.mark.parametrize("key", list(ApiKey))
+@pytest.mark.parametrize("key", [key for key in ApiKey if KAFKA_4.get(key) != 0])
 def test_kio_has_no_version_that_we_lack(key: ApiKey) -> None:
     package = f"kio.schema.{key.name.lower()}"
     beyond = KAFKA_4.get(key, API_VERSIONS[key].last + 1)
