@@ -5,6 +5,7 @@ _kafkapy() {
     case ${COMP_WORDS[0]##*/} in
         kafka-acls.sh) command=acls ;;
         kafka-broker-api-versions.sh) command=broker-api-versions ;;
+        kafka-client-metrics.sh) command=client-metrics ;;
         kafka-cluster.sh) command=cluster ;;
         kafka-configs.sh) command=configs ;;
         kafka-console-consumer.sh) command=console-consumer ;;
@@ -31,7 +32,7 @@ _kafkapy() {
         zookeeper-server-start.sh) command=zookeeper ;;
         zookeeper-server-stop.sh) command=zookeeper ;;
         zookeeper-shell.sh) command=zookeeper-shell ;;
-        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
             COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
     esac
     COMPREPLY=()
@@ -68,10 +69,17 @@ _kafkapy() {
             ;;
         configs)
             case $previous in
-                --entity-type) words="topics clients users brokers ips broker-loggers client-metrics" ;;
+                --entity-type) words="topics clients users brokers ips broker-loggers client-metrics groups" ;;
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--zookeeper|--zk-tls-config-file|--entity-name|--topic|--client|--user|--broker|--broker-logger|--ip|--add-config|--add-config-file|--delete-config) return ;;
-                *) words="--help --bootstrap-server --command-config --zookeeper --zk-tls-config-file --describe --alter --all --entity-type --entity-name --entity-default --topic --client --user --broker --broker-logger --ip --client-defaults --user-defaults --broker-defaults --ip-defaults --add-config --add-config-file --delete-config --force --output --debug --version" ;;
+                --bootstrap-server|--command-config|--zookeeper|--zk-tls-config-file|--entity-name|--topic|--client|--user|--broker|--broker-logger|--ip|--client-metrics|--group|--add-config|--add-config-file|--delete-config) return ;;
+                *) words="--help --bootstrap-server --command-config --zookeeper --zk-tls-config-file --describe --alter --all --entity-type --entity-name --entity-default --topic --client --user --broker --broker-logger --ip --client-metrics --group --client-defaults --user-defaults --broker-defaults --ip-defaults --add-config --add-config-file --delete-config --force --output --debug --version" ;;
+            esac
+            ;;
+        client-metrics)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--name|--interval|--match|--metrics) return ;;
+                *) words="--help --bootstrap-server --command-config --alter --delete --describe --list --name --generate-name --interval --match --metrics --output --debug --version" ;;
             esac
             ;;
         reassign)
@@ -273,6 +281,7 @@ _kafkapy() {
 complete -o default -F _kafkapy kafkapy
 complete -o default -F _kafkapy kafka-acls.sh
 complete -o default -F _kafkapy kafka-broker-api-versions.sh
+complete -o default -F _kafkapy kafka-client-metrics.sh
 complete -o default -F _kafkapy kafka-cluster.sh
 complete -o default -F _kafkapy kafka-configs.sh
 complete -o default -F _kafkapy kafka-console-consumer.sh

@@ -1,5 +1,5 @@
 """Kafka's API keys and the versions of each that we can read and write: Kafka 3.9's, and Kafka 4's
-of consumer groups.
+of consumer groups and of lists of config resources.
 
 This is the one table of versions: message classes and request headers take them from here. What a
 broker offers is its own, smaller list.
@@ -78,7 +78,9 @@ class ApiKey(IntEnum):
     ALLOCATE_PRODUCER_IDS = 67
     CONSUMER_GROUP_HEARTBEAT = 68
     CONSUMER_GROUP_DESCRIBE = 69
-    LIST_CLIENT_METRICS_RESOURCES = 74
+    GET_TELEMETRY_SUBSCRIPTIONS = 71
+    PUSH_TELEMETRY = 72
+    LIST_CONFIG_RESOURCES = 74
     DESCRIBE_TOPIC_PARTITIONS = 75
 
 
@@ -154,6 +156,8 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0, 0),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: VersionRange(0, 1, 0),
     ApiKey.CONSUMER_GROUP_DESCRIBE: VersionRange(0, 1, 0),
-    ApiKey.LIST_CLIENT_METRICS_RESOURCES: VersionRange(0, 0, 0),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: VersionRange(0, 0, 0),
+    ApiKey.PUSH_TELEMETRY: VersionRange(0, 0, 0),
+    ApiKey.LIST_CONFIG_RESOURCES: VersionRange(0, 1, 0),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: VersionRange(0, 0, 0),
 }

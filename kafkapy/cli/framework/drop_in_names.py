@@ -8,6 +8,7 @@ from typing import Final
 DROP_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka-acls.sh": ("acls",),
     "kafka-broker-api-versions.sh": ("broker-api-versions",),
+    "kafka-client-metrics.sh": ("client-metrics",),
     "kafka-cluster.sh": ("cluster",),
     "kafka-configs.sh": ("configs",),
     "kafka-console-consumer.sh": ("console-consumer",),

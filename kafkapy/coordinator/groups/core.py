@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
@@ -71,6 +72,13 @@ class Core:
     timers: Timers
     outbox: Outbox[Result]
     topics: TopicSource = NO_TOPICS
+    own_configs: dict[str, Mapping[str, ConfigValue]] = field(default_factory=dict)
+    """Of groups that have any, by group; their names are without the broker's `group.`."""
+
+    def own_config(self, group_id: str, name: str, default: int) -> int:
+        """A config that a group may have of its own; `default` is the broker's."""
+        value = self.own_configs.get(group_id, {}).get(name)
+        return value if isinstance(value, int) else default
 
     def store_group(
         self,

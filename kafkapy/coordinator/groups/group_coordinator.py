@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
@@ -81,6 +82,15 @@ class GroupCoordinator:
         log = logging.getLogger(__name__) if logger is None else logger
         registry = GroupRegistry(config.offsets_topic_num_partitions)
         self._core = Core(config, random, clock, log, registry, Timers(), Outbox(), topics)
+
+    def configure_group(self, group_id: str, configs: Mapping[str, ConfigValue]) -> None:
+        """Replace the configs that a group has of its own. Members get them with their next
+        heartbeat.
+        """
+        if configs:
+            self._core.own_configs[group_id] = configs
+        else:
+            self._core.own_configs.pop(group_id, None)
 
     # Requests.
 

@@ -340,6 +340,7 @@ BROKER_CONFIG_ROWS: Final = (
     _l("metrics.sample.window.ms", 30000, _POSITIVE),
     _s("metrics.recording.level", "INFO"),
     _csv("metric.reporters", []),
+    _i("telemetry.max.bytes", 1 << 20, _POSITIVE),
     *UNSERVED_ROWS,
     # kafkapy's own
     _own(_s("kafkapy.log.dir", None), "The directory of this broker's own log files."),

@@ -15,7 +15,9 @@ _KINDS: Final = (TimerKind.CONSUMER_SESSION, TimerKind.CONSUMER_REVOCATION)
 def reset_session(core: Core, now_ms: int, group_id: str, member_id: str) -> None:
     """The member has been heard of."""
     key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id)
-    core.timers.set(key, now_ms + core.config.group_consumer_session_timeout_ms)
+    default_ms = core.config.group_consumer_session_timeout_ms
+    timeout_ms = core.own_config(group_id, "consumer.session.timeout.ms", default_ms)
+    core.timers.set(key, now_ms + timeout_ms)
 
 
 def limit_revocation(core: Core, deadline_ms: int, group_id: str, member_id: str) -> None:

@@ -230,7 +230,11 @@ def _stay(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, fou
     result = ConsumerHeartbeatResult(
         member_id=member_id,
         member_epoch=after.member_epoch,
-        heartbeat_interval_ms=core.config.group_consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=core.own_config(
+            consumer.group_id,
+            "consumer.heartbeat.interval.ms",
+            core.config.group_consumer_heartbeat_interval_ms,
+        ),
         assignment=after.assigned if wants_assignment else None,
     )
     store(core, group, changes, token, result)

@@ -50,12 +50,14 @@ from kafkapy.server.api.handlers import (
     expire_delegation_token,
     fetch,
     find_coordinator,
+    get_telemetry_subscriptions,
     heartbeat,
     incremental_alter_configs,
     init_producer_id,
     join_group,
     leader_and_isr,
     leave_group,
+    list_config_resources,
     list_groups,
     list_offsets,
     list_partition_reassignments,
@@ -66,6 +68,7 @@ from kafkapy.server.api.handlers import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    push_telemetry,
     renew_delegation_token,
     sasl_authenticate,
     sasl_handshake,
@@ -143,6 +146,9 @@ _ROWS: Final = (
     (ApiKey.ALLOCATE_PRODUCER_IDS, allocate_producer_ids, 0, 0),
     (ApiKey.CONSUMER_GROUP_HEARTBEAT, consumer_group_heartbeat, 0, 1),
     (ApiKey.CONSUMER_GROUP_DESCRIBE, consumer_group_describe, 0, 1),
+    (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, get_telemetry_subscriptions, 0, 0),
+    (ApiKey.PUSH_TELEMETRY, push_telemetry, 0, 0),
+    (ApiKey.LIST_CONFIG_RESOURCES, list_config_resources, 0, 1),
 )
 
 

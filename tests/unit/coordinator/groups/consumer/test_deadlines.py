@@ -14,6 +14,17 @@ def test_a_session_is_as_long_as_the_configuration_says() -> None:
     assert shell.coordinator.next_deadline_ms() is None
 
 
+def test_a_group_may_have_a_session_timeout_of_its_own() -> None:
+    shell = ConsumerShell()
+    shell.coordinator.configure_group("g", {"consumer.session.timeout.ms": 50_000})
+    core = shell.coordinator._core
+    deadlines.reset_session(core, 7, "other", "m")
+    assert shell.coordinator.next_deadline_ms() == 7 + SESSION_MS
+    deadlines.reset_session(core, 7 + SESSION_MS, "other", "m")
+    deadlines.reset_session(core, 7, "g", "m")
+    assert shell.coordinator.next_deadline_ms() == 7 + 50_000
+
+
 def test_a_revocation_has_a_deadline_of_its_own() -> None:
     shell = ConsumerShell()
     core = shell.coordinator._core

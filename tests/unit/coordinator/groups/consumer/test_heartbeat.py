@@ -26,6 +26,16 @@ def test_the_first_member_gets_everything_at_once() -> None:
     assert shell.consumers.state is ConsumerGroupState.STABLE
 
 
+def test_a_changed_interval_is_told_with_the_next_heartbeat() -> None:
+    shell = ConsumerShell()
+    member = shell.consumer("m")
+    group_id = shell.consumers.group_id
+    shell.coordinator.configure_group(group_id, {"consumer.heartbeat.interval.ms": 7_000})
+    assert member.beat().heartbeat_interval_ms == 7_000
+    shell.coordinator.configure_group(group_id, {})
+    assert member.beat().heartbeat_interval_ms == 5_000
+
+
 def test_a_heartbeat_without_news_writes_nothing_and_tells_nothing() -> None:
     shell = ConsumerShell()
     member = shell.consumer("m")

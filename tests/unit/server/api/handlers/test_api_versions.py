@@ -34,6 +34,12 @@ LATER = {
     ApiKey.TXN_OFFSET_COMMIT: 5,
 }
 """The last versions of APIs that Kafka 4 has extended."""
+# Of its KRaft mode.
+OF_KAFKA_4 = {
+    71: ("GET_TELEMETRY_SUBSCRIPTIONS", 0, 0),
+    72: ("PUSH_TELEMETRY", 0, 0),
+    74: ("LIST_CONFIG_RESOURCES", 0, 1),
+}
 WITHOUT: Any = SimpleNamespace(has_consumer_groups=False, supported=(), levels={}, epoch=7)
 WITH: Any = SimpleNamespace(
     has_consumer_groups=True, supported=(GROUP_VERSION,), levels={"group.version": 1}, epoch=8
@@ -59,7 +65,7 @@ def test_every_version_of_apache_kafka_is_served_and_no_other() -> None:
         for key, (name, low, high) in RECORDED.items()
         if key not in NOT_SERVED
     }
-    assert served(WITHOUT) == expected
+    assert served(WITHOUT) == {**expected, **OF_KAFKA_4}
 
 
 def test_consumer_groups_are_served_where_every_broker_has_them() -> None:
