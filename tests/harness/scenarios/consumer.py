@@ -93,10 +93,10 @@ class ConsumerWorld(GroupWorld):
         core = self.shell.coordinator._core
         core.config = replace(core.config, **configs)
 
-    @step("topic {name} is created")
-    def topic_is_created(self, name: str) -> None:
+    @step("the broker has no metadata", "the broker has metadata: {known}")
+    def the_broker_has_no_metadata(self, known: str = "") -> None:
         assert isinstance(self.shell, ConsumerShell)
-        self.shell.topics.create(name, 1)
+        self.shell.topics.is_known = bool(known)
 
     # Members of the classic protocol.
 

@@ -51,6 +51,7 @@ def joined_group(core: Core, now_ms: int, group: Group, request: JoinGroup) -> G
     replaced = consumer.static_members.get(request.group_instance_id or "")
     if (
         replaced is None
+        or not core.topics.is_known
         or consumer.members[replaced].classic is not None
         or request.member_id != UNKNOWN_MEMBER_ID
         or not may_downgrade(core, consumer, {replaced}, len(consumer.members))
@@ -90,6 +91,8 @@ def join(core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup
     is_new = request.member_id == UNKNOWN_MEMBER_ID
     member_id = str(Uuid.random(core.random)) if is_new else request.member_id
     try:
+        if not core.topics.is_known:  # topics would look deleted
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         departure.check_room(core, consumer, member_id, request.group_instance_id)
         _check_protocols(core, consumer, request)
         replaced = _check_instance(consumer, request)
@@ -187,6 +190,8 @@ def sync(core: Core, now_ms: int, token: Token, group: Group, request: SyncGroup
     """Answer with the partitions that the member has, when that is in the log."""
     consumer, member_id = _consumers(group), request.member_id
     try:
+        if not core.topics.is_known:  # JoinGroup waits for it: SyncGroup does not know that code
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
         classic = _classic_member(
             consumer, member_id, request.group_instance_id, request.generation_id
         )
@@ -239,11 +244,11 @@ def heartbeat(core: Core, now_ms: int, group: Group, request: Heartbeat) -> Erro
 def leave(core: Core, now_ms: int, token: Token, group: Group, request: LeaveGroup) -> None:
     """Remove members of either protocol."""
     consumer, result = _consumers(group), LeaveGroupResult()
-    found: set[str] = set()
+    found: list[str] = []
     for leaving in request.members:
         error = ErrorCode.NONE
         try:
-            found.add(_leaving(consumer, leaving))
+            found.append(_leaving(consumer, leaving))
         except ApiError as refusal:
             error = refusal.code
         result.members.append((leaving, error))
@@ -252,7 +257,7 @@ def leave(core: Core, now_ms: int, token: Token, group: Group, request: LeaveGro
         core.log.info(
             "[GroupId %s] Members %s left through explicit LeaveGroup request; client reason: %s",
             group.group_id,
-            ", ".join(sorted(found)),
+            ", ".join(found),
             reasons,
         )
         departure.remove(core, now_ms, group, found, Answer(token, result, LeaveGroupResult))

@@ -119,7 +119,7 @@ def remove(
         rebalance.prepare(core, now_ms, classic, reason)
         return
     changes = Changes(consumer)
-    for member_id in member_ids:
+    for member_id in dict.fromkeys(member_ids):
         deadlines.cancel_timers(core, consumer.group_id, member_id)
         for key in member_keys(consumer.group_id, member_id):
             changes.erase(key)
