@@ -21,11 +21,12 @@ from tests.harness.cores.zookeeper_history import (
 )
 
 CLIENTS = 8
-STEPS = 250
+STEPS = 400
 
 
 class Story:
-    """Requests wait in the service for the next commit; a kill loses what was not committed."""
+    """Requests wait in the service for the next commit. Clients lose their connections, all of them
+    with the service, and come back later."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -56,15 +57,16 @@ class Story:
     def step(self) -> None:
         observer = self.chance.choice(self.observers)
         what = self.chance.random()
-        if what < 0.02:
+        if observer.number not in self.connections:
+            if what < 0.3:
+                self.come_back(observer)
+        elif what < 0.02:
             self.commit()
-            self.service.disconnected(self.connections[observer.number])
-            self.come_back(observer)
+            self.service.disconnected(self.connections.pop(observer.number))
         elif what < 0.03:
             self.commit()
             self.service = new_service(self.file)
-            for each in self.observers:
-                self.come_back(each)
+            self.connections.clear()
         elif what < 0.3:
             self.commit()
         else:
@@ -82,10 +84,13 @@ def test_a_story(seed: int) -> None:
     story = Story(seed)
     for _ in range(STEPS):
         story.step()
+    for observer in story.observers:
+        if observer.number not in story.connections:
+            story.come_back(observer)
     story.commit()
     assert not any(observer.waits for observer in story.observers)
-    assert sum(observer.events for observer in story.observers) > 5
-    assert replay(story.observers, ()) > STEPS // 5
+    assert sum(observer.events for observer in story.observers) > 2
+    assert replay(story.observers, ()) > STEPS // 8
 
 
 def test_an_observer_sees_what_comes_too_early() -> None:
