@@ -36,6 +36,11 @@ class MemberAssignment(NamedTuple):
     user_data: bytes = b""
 
 
+def version_of(data: bytes) -> int:
+    """The version that bytes begin with; 0 for what cannot begin a subscription."""
+    return max(int.from_bytes(data[: _I16.size], "big", signed=True), 0)
+
+
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
     """The topics of all these; None if one is unreadable: some clients put other bytes in."""
     topics: set[str] = set()

@@ -44,6 +44,11 @@ class MigratingClient(Client):
     epoch: int = 0
     owned: set[int] = field(default_factory=set)
 
+    def embedded(self, protocol: str, metadata: bytes) -> bytes:
+        """The protocol `odd` embeds other bytes where it is not the client's first."""
+        is_first = self.options.get("protocols", "").startswith(protocol)
+        return b"opaque" if protocol == "odd" and not is_first else metadata
+
     def subscription(self) -> bytes:
         """Version 1 if it is cooperative: that has the partitions."""
         data = super().subscription()

@@ -59,6 +59,10 @@ class Client:
     def protocol_type(self) -> str:
         return self.options.get("type", "consumer").replace("none", "")
 
+    def embedded(self, protocol: str, metadata: bytes) -> bytes:
+        """The metadata of one of the client's protocols."""
+        return metadata
+
     def subscription(self) -> bytes:
         return subscription(self.options.get("topics", "t"))
 
@@ -77,7 +81,7 @@ class Client:
             self.group_id,
             self.member_id,
             self.protocol_type,
-            [(name, metadata) for name in names if name != "none"],
+            [(name, self.embedded(name, metadata)) for name in names if name != "none"],
             duration_ms(options.get("session", "10 s")),
             -1 if rebalance == "none" else duration_ms(rebalance),
             options.get("instance"),

@@ -15,6 +15,7 @@ from kafkapy.common.consumer_protocol import (
     read_assignment,
     read_subscription,
     subscribed_topics,
+    version_of,
 )
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -78,6 +79,10 @@ def test_no_bytes_break_it(data: bytes) -> None:
 )
 def test_a_subscription_of_every_version(data: bytes, expected: Subscription) -> None:
     assert read_subscription(data) == expected
+
+
+def test_the_version_of_any_bytes() -> None:
+    assert [version_of(data) for data in (V0, V3, b"\0\x09", b"", b"\xff\xff")] == [0, 3, 9, 0, 0]
 
 
 @pytest.mark.parametrize("version", [0, 1, 3])

@@ -15,6 +15,7 @@ from kafkapy.common.consumer_protocol import (
     Subscription,
     encode_assignment,
     read_subscription,
+    version_of,
 )
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import Uuid
@@ -202,7 +203,7 @@ def sync(core: Core, now_ms: int, token: Token, group: Group, request: SyncGroup
     deadlines.end(core, TimerKind.CONSUMER_SYNC, consumer, member_id)
     deadlines.reset_session(core, now_ms, consumer, member_id)
     partitions = named(core.topics, consumer.current_of(member_id).assigned)
-    version = read_subscription(classic.protocols[0][1]).version
+    version = version_of(classic.protocols[0][1])
     result = SyncGroupResult(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from kafkapy.common.consumer_protocol import (
     CONSUMER_PROTOCOL_TYPE,
     encode_assignment,
-    read_subscription,
+    version_of,
 )
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups import rebalance
@@ -70,9 +70,9 @@ def downgrade(
         new.add(_member(member_id, described), CONSUMER_PROTOCOL_TYPE)
     new.take_up(consumer.epoch, new.select_protocol())
     for member_id, member in new.members.items():
-        subscription = read_subscription(member.metadata(new.protocol_name))
         partitions = named(core.topics, consumer.target_of(member_id).assignment)
-        member.assignment = encode_assignment(partitions, subscription.version)
+        version = version_of(member.metadata(new.protocol_name))
+        member.assignment = encode_assignment(partitions, version)
         rebalance.reset_session(core, now_ms, new, member)
     ticket = None if answer is None else core.outbox.park(answer.token)
 
