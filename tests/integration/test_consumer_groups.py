@@ -46,7 +46,8 @@ SETTINGS = {
     "group.consumer.heartbeat.interval.ms": "500",
     "group.consumer.min.heartbeat.interval.ms": "500",
 }
-COMMANDS = {"librdkafka": librdkafka_command}
+Command = Callable[[str, str, str, str], list[str]]
+COMMANDS: dict[str, Command] = {"librdkafka": librdkafka_command}
 if apache_kafka.installed(apache_kafka.KAFKA_4):
     COMMANDS["java"] = java_command
 
@@ -69,9 +70,9 @@ class Story:
         self._undo = ExitStack()
         create(brokers, name, len(brokers.brokers))
 
-    def join(self, command: Callable[[str, str, str], list[str]]) -> MemberProcess:
+    def join(self, command: Command, protocol: str = "consumer") -> MemberProcess:
         member = MemberProcess(
-            command(self.brokers.bootstrap_servers, self.topic, self.group),
+            command(self.brokers.bootstrap_servers, self.topic, self.group, protocol),
             self._directory / f"{self.group}-{len(self.members)}.out",
         )
         self._undo.callback(member.kill)
@@ -84,6 +85,21 @@ class Story:
 
     def all_is_consumed(self) -> None:
         self.becomes(lambda: len(consumed(self.members)) == self.sent, f"{self.sent} records")
+
+    def coordinator_is_killed(self) -> None:
+        """Records are consumed without it; then it is back."""
+        with Cluster(self.brokers.bootstrap_servers) as cluster:
+            coordinator = find_coordinator(cluster, self.group)
+        self.brokers.brokers[coordinator].kill()
+        self.produce()
+        self.all_is_consumed()
+        self.brokers.start(coordinator)
+
+    def description(self) -> tuple[str, str, int]:
+        """The type of the group, its state, and how many members it has."""
+        with Cluster(self.brokers.bootstrap_servers) as cluster:
+            group = describe_group(cluster, self.group)
+        return group.type, group.state, len(group.members)
 
     def are_assigned(self, *members: MemberProcess) -> None:
         def share() -> bool:
@@ -171,21 +187,41 @@ def test_members_and_a_coordinator_are_killed(
         story.produce()
         story.are_assigned(first, third)
         story.all_is_consumed()
-        with Cluster(brokers.bootstrap_servers) as cluster:
-            coordinator = find_coordinator(cluster, story.group)
-        brokers.brokers[coordinator].kill()
-        story.produce()
-        story.all_is_consumed()
+        story.coordinator_is_killed()
         assert first.running
         assert third.running
-        brokers.start(coordinator)
         first.stop()
         third.stop()
         assert consumed_after_commit(story.members) == []
         with Cluster(brokers.bootstrap_servers) as cluster:
             assert offsets(cluster, story.group) == ends(cluster, story.topic)
-            group = describe_group(cluster, story.group)
-            assert (group.type, group.state, group.members) == ("Consumer", "Empty", ())
+        assert story.description() == ("Consumer", "Empty", 0)
+
+
+def test_members_change_their_protocol_one_by_one_and_back(
+    brokers: BrokerGroup, tmp_path: Path
+) -> None:
+    """With both clients, if there are both; the coordinator is killed while the group has both
+    protocols."""
+    commands = [librdkafka_command, [*COMMANDS.values()][-1], librdkafka_command]
+    with Story(brokers, tmp_path, "rolled") as story:
+        members = [story.join(command, "classic") for command in commands]
+        story.are_assigned(*members)
+        for protocol, kind in (("consumer", "Consumer"), ("classic", "Classic")):
+            for number, command in enumerate(commands):
+                members[number].stop()
+                story.produce()
+                members[number] = story.join(command, protocol)
+                story.are_assigned(*members)
+                if (protocol, number) == ("consumer", 0):
+                    story.coordinator_is_killed()
+            story.all_is_consumed()
+            assert story.description() == (kind, "Stable", 3)
+        for member in members:
+            member.stop()
+        assert consumed_after_commit(story.members) == []
+        with Cluster(brokers.bootstrap_servers) as cluster:
+            assert offsets(cluster, story.group) == ends(cluster, story.topic)
 
 
 def test_a_regular_expression_is_matched_by_the_coordinator(brokers: BrokerGroup) -> None:

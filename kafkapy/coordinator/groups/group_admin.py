@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups.consumer.messages import CONSUMER_GROUP_TYPE
-from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import DEAD, STABLE, Group
 from kafkapy.coordinator.groups.messages import (

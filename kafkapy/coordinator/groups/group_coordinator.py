@@ -197,7 +197,7 @@ class GroupCoordinator:
         elif key.kind is TimerKind.PENDING:
             rebalance.on_pending_deadline(self._core, now_ms, group, key.member_id)
         else:
-            departure.on_deadline(self._core, group, key)
+            departure.on_deadline(self._core, now_ms, group, key)
 
     def expire_offsets(self, time_ms: int) -> GroupEffects:
         """Remove offsets past their retention, and groups that are empty and hold none."""

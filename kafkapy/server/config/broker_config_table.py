@@ -245,10 +245,11 @@ BROKER_CONFIG_ROWS: Final = (
     _internal(
         _s(
             "group.consumer.migration.policy",
-            "disabled",
-            one_of("disabled", "downgrade", "upgrade", "bidirectional"),
+            "bidirectional",
+            one_of("bidirectional", "upgrade", "downgrade", "disabled", any_case=True),
         )
     ),
+    _internal(_i("group.consumer.regex.refresh.interval.ms", 600000, at_least(10000))),
     # transactions and producers
     _i("transaction.state.log.num.partitions", 50, _POSITIVE),
     _row(ConfigType.SHORT, "transaction.state.log.replication.factor", 3, _POSITIVE),
@@ -407,7 +408,6 @@ NO_EFFECT: Final[Mapping[str, str]] = {
     "delete.records.purgatory.purge.interval.requests": "completed requests leave at once",
     "early.start.listeners": "all listeners start together",
     "fetch.purgatory.purge.interval.requests": "completed requests leave at once",
-    "group.consumer.migration.policy": "a group changes its protocol only while it is empty",
     "inter.broker.protocol.version": "brokers speak version 3.9 with each other",
     "log.cleaner.io.buffer.load.factor": _CLEANER,
     "log.cleaner.io.buffer.size": _CLEANER,
