@@ -118,7 +118,7 @@ class TransactionVerifier:
             log = self._replicas.partitions[partition.topic][partition.partition].log
             # With version 2 each transaction has an epoch of its own, and begins with 0.
             lowest = 0 if adds else sequence
-            questions[partition] = log.producers.verification.begin(*producer, lowest)
+            questions[partition] = log.producers.verification.begin(*producer, lowest, adds)
         _, producer, _, adds = writings[0]
 
         def answered(result: PartitionsResult) -> None:
