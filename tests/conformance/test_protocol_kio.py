@@ -41,6 +41,11 @@ EXAMPLES = int(os.environ.get("KAFKAPY_PROTOCOL_EXAMPLES", "4"))
 
 KAFKA_4 = {
     ApiKey.PRODUCE: 12,
+    ApiKey.FETCH: 18,
+    ApiKey.LIST_OFFSETS: 10,
+    ApiKey.METADATA: 13,
+    ApiKey.UPDATE_FEATURES: 2,
+    ApiKey.DESCRIBE_CLUSTER: 2,
     ApiKey.END_TXN: 5,
     ApiKey.TXN_OFFSET_COMMIT: 5,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
