@@ -528,7 +528,7 @@ class Broker:
             handler_table.delegation_tokens(
                 TokenRequests(config, self._token_admin), self._tokens, authorization, self._tasks
             ),
-            handler_table.controller(controller, metadata, waiter, self.clock),
+            handler_table.controller(controller, metadata, waiter, self.clock, self._features),
             handler_table.control_requests(self._control_requests, config.inter_broker_listener),
         ]
 

@@ -41,6 +41,11 @@ EXAMPLES = int(os.environ.get("KAFKAPY_PROTOCOL_EXAMPLES", "4"))
 
 KAFKA_4 = {
     ApiKey.PRODUCE: 12,
+    ApiKey.FETCH: 18,
+    ApiKey.LIST_OFFSETS: 10,
+    ApiKey.METADATA: 13,
+    ApiKey.UPDATE_FEATURES: 2,
+    ApiKey.DESCRIBE_CLUSTER: 2,
     ApiKey.END_TXN: 5,
     ApiKey.TXN_OFFSET_COMMIT: 5,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
@@ -48,7 +53,7 @@ KAFKA_4 = {
     ApiKey.LIST_CONFIG_RESOURCES: 0,
 }
 """The first versions that Kafka 3.9 does not have, or has under another name:
-tests/unit/protocol/test_kafka_4_messages.py.
+tests/unit/protocol/test_kafka_4_messages.py and test_kafka_4_versions.py.
 """
 
 

@@ -217,6 +217,9 @@ def cluster(
         ApiKey.METADATA: description.handle,
         ApiKey.FIND_COORDINATOR: coordinators.handle,
         ApiKey.DESCRIBE_CLUSTER: partial(handlers.describe_cluster.handle, cluster),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: partial(
+            handlers.describe_topic_partitions.handle, cluster, authorization
+        ),
         ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, offered, features),
         ApiKey.SASL_HANDSHAKE: handlers.sasl_handshake.handle,
         ApiKey.SASL_AUTHENTICATE: handlers.sasl_authenticate.handle,
@@ -336,12 +339,17 @@ def delegation_tokens(
 
 
 def controller(
-    controller: ControllerTask, metadata: MetadataCache, waiter: MetadataWaiter, clock: Clock
+    controller: ControllerTask,
+    metadata: MetadataCache,
+    waiter: MetadataWaiter,
+    clock: Clock,
+    features: ClusterFeatures,
 ) -> BackgroundHandlers:
     """Requests to the controller: elections, reassignments, and requests of brokers."""
     election = handlers.elect_leaders.Handler(controller, metadata, waiter, clock)
     return {
         ApiKey.ELECT_LEADERS: election.handle,
+        ApiKey.UPDATE_FEATURES: partial(handlers.update_features.handle, features, controller),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: partial(
             handlers.alter_partition_reassignments.handle, controller
         ),

@@ -43,6 +43,7 @@ from kafkapy.server.api.handlers import (
     describe_groups,
     describe_log_dirs,
     describe_producers,
+    describe_topic_partitions,
     describe_transactions,
     describe_user_scram_credentials,
     elect_leaders,
@@ -75,6 +76,7 @@ from kafkapy.server.api.handlers import (
     stop_replica,
     sync_group,
     txn_offset_commit,
+    update_features,
     update_metadata,
     write_txn_markers,
 )
@@ -87,9 +89,9 @@ if TYPE_CHECKING:
 
 _ROWS: Final = (
     (ApiKey.PRODUCE, produce, 0, 12),
-    (ApiKey.FETCH, fetch, 0, 17),
-    (ApiKey.LIST_OFFSETS, list_offsets, 0, 9),
-    (ApiKey.METADATA, metadata, 0, 12),
+    (ApiKey.FETCH, fetch, 0, 18),
+    (ApiKey.LIST_OFFSETS, list_offsets, 0, 11),
+    (ApiKey.METADATA, metadata, 0, 13),
     (ApiKey.LEADER_AND_ISR, leader_and_isr, 0, 7),
     (ApiKey.STOP_REPLICA, stop_replica, 0, 4),
     (ApiKey.UPDATE_METADATA, update_metadata, 0, 8),
@@ -139,7 +141,8 @@ _ROWS: Final = (
     (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, describe_user_scram_credentials, 0, 0),
     (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, alter_user_scram_credentials, 0, 0),
     (ApiKey.ALTER_PARTITION, alter_partition, 0, 3),
-    (ApiKey.DESCRIBE_CLUSTER, describe_cluster, 0, 1),
+    (ApiKey.UPDATE_FEATURES, update_features, 0, 2),
+    (ApiKey.DESCRIBE_CLUSTER, describe_cluster, 0, 2),
     (ApiKey.DESCRIBE_PRODUCERS, describe_producers, 0, 0),
     (ApiKey.DESCRIBE_TRANSACTIONS, describe_transactions, 0, 0),
     (ApiKey.LIST_TRANSACTIONS, list_transactions, 0, 1),
@@ -149,6 +152,7 @@ _ROWS: Final = (
     (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, get_telemetry_subscriptions, 0, 0),
     (ApiKey.PUSH_TELEMETRY, push_telemetry, 0, 0),
     (ApiKey.LIST_CONFIG_RESOURCES, list_config_resources, 0, 1),
+    (ApiKey.DESCRIBE_TOPIC_PARTITIONS, describe_topic_partitions, 0, 0),
 )
 
 

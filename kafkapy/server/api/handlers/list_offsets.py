@@ -1,9 +1,10 @@
-"""ListOffsets (key 2), versions 0-9.
+"""ListOffsets (key 2), versions 0-11.
 
 Behaviour: earliest, latest (high watermark, last stable offset or log end by reader), max
-timestamp, and the first offset at or after a time. Not done: tiered storage, so -4 is handled as -2
-and -5 as -1. Version notes: v0 returns a number of base offsets of segments, by the time of their
-last write; v4 leader epochs; v7 max timestamp (-3); v8 earliest local (-4); v9 latest tiered (-5).
+timestamp, and the first offset at or after a time. Not done: tiered storage, so -4 is handled as
+-2, and there is no offset for -5 and -6. Version notes: v0 returns a number of base offsets of
+segments, by the time of their last write; v4 leader epochs; v7 max timestamp (-3); v8 earliest
+local (-4); v9 latest tiered (-5); v10 a timeout for tiered storage; v11 earliest pending upload.
 """
 
 from __future__ import annotations
@@ -25,8 +26,16 @@ from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+EARLIEST_PENDING_UPLOAD = -6
 _SEGMENT_UNITS = 4  # reads the time of a segment's last write from the file system
-_FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_FIRST_VERSION = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
 
 
 def handle(
@@ -73,7 +82,9 @@ def _look_up(
         row.offset = log.log_start_offset
         row.leader_epoch = log.epochs.epoch_for_offset(row.offset)
         return
-    if timestamp in (LATEST, LATEST_TIERED):
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return
+    if timestamp == LATEST:
         _require_known_end(context, request, partition)
         row.offset, row.leader_epoch = bound, partition.leader_epoch
         return

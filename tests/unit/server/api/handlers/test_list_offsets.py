@@ -129,3 +129,11 @@ def test_only_debuggers_may_ask_a_follower(parts: Parts) -> None:
     parts.lead(leader=2, isr=(1, 2), leader_epoch=3, partition_epoch=3)
     assert look_up(parts, LATEST) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     assert look_up(parts, LATEST, replica_id=-2) == (ErrorCode.NONE, 4)
+
+
+@pytest.mark.parametrize(("timestamp", "version"), [(-5, 9), (-6, 11)])
+def test_without_tiered_storage_there_is_no_such_offset(
+    parts: Parts, timestamp: int, version: int
+) -> None:
+    assert look_up(parts, timestamp, version) == (ErrorCode.NONE, -1)
+    assert look_up(parts, timestamp, version - 1)[0] is ErrorCode.UNSUPPORTED_VERSION
