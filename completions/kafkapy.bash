@@ -16,6 +16,7 @@ _kafkapy() {
         kafka-delete-records.sh) command=delete-records ;;
         kafka-dump-log.sh) command=dump-log-segments ;;
         kafka-e2e-latency.sh) command=e2e-latency ;;
+        kafka-features.sh) command=features ;;
         kafka-get-offsets.sh) command=get-offsets ;;
         kafka-leader-election.sh) command=leader-election ;;
         kafka-log-dirs.sh) command=log-dirs ;;
@@ -32,7 +33,7 @@ _kafkapy() {
         zookeeper-server-start.sh) command=zookeeper ;;
         zookeeper-server-stop.sh) command=zookeeper ;;
         zookeeper-shell.sh) command=zookeeper-shell ;;
-        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
             COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
     esac
     COMPREPLY=()
@@ -213,6 +214,13 @@ _kafkapy() {
                 *) words="list describe describe-producers abort find-hanging --help --bootstrap-server --command-config --duration-filter --transactional-id --topic --partition --broker-id --start-offset --producer-id --producer-epoch --coordinator-epoch --max-transaction-timeout --output --debug --version" ;;
             esac
             ;;
+        features)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--feature|--metadata|--release-version) return ;;
+                *) words="describe upgrade downgrade disable version-mapping feature-dependencies --help --bootstrap-server --command-config --feature --metadata --release-version --unsafe --dry-run --output --debug --version" ;;
+            esac
+            ;;
         acls)
             case $previous in
                 --resource-pattern-type) words="literal prefixed any match" ;;
@@ -292,6 +300,7 @@ complete -o default -F _kafkapy kafka-delegation-tokens.sh
 complete -o default -F _kafkapy kafka-delete-records.sh
 complete -o default -F _kafkapy kafka-dump-log.sh
 complete -o default -F _kafkapy kafka-e2e-latency.sh
+complete -o default -F _kafkapy kafka-features.sh
 complete -o default -F _kafkapy kafka-get-offsets.sh
 complete -o default -F _kafkapy kafka-leader-election.sh
 complete -o default -F _kafkapy kafka-log-dirs.sh

@@ -44,6 +44,7 @@ COMMANDS: Final[dict[str, str]] = {
         "Merge state-change logs in the order of time, or draw a partition's."
     ),
     "transactions": "List, describe and abort transactions.",
+    "features": "Describe, upgrade and downgrade the features of a cluster.",
     "acls": "Add, remove and list access control entries.",
     "delegation-tokens": "Create, describe, renew and expire delegation tokens.",
     "e2e-latency": "Measure the time from a send to the read of the record.",
@@ -63,7 +64,7 @@ _MODULES: Final = {
 
 # What people come for -> commands, in the order of the help.
 GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "Run": ("server", "zookeeper", "cluster"),
+    "Run": ("server", "zookeeper", "cluster", "features"),
     "Topics": ("topics", "configs", "delete-records", "reassign", "leader-election",
                "preferred-replica-election", "log-dirs"),
     "Data": ("console-producer", "console-consumer", "get-offsets", "agent", "producer-perf",

@@ -19,6 +19,7 @@ DROP_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka-delete-records.sh": ("delete-records",),
     "kafka-dump-log.sh": ("dump-log-segments",),
     "kafka-e2e-latency.sh": ("e2e-latency",),
+    "kafka-features.sh": ("features",),
     "kafka-get-offsets.sh": ("get-offsets",),
     "kafka-leader-election.sh": ("leader-election",),
     "kafka-log-dirs.sh": ("log-dirs",),
