@@ -1,6 +1,6 @@
-"""Transaction version 2 with Apache Kafka 4's producer: a process is stopped in a transaction, its
-successor fences it, the coordinator is killed, some transactions are aborted; each record is read
-committed once. Kafka 4 decodes the records of `__transaction_state`.
+"""Transaction version 2 with Apache Kafka 4's producer: a process is stopped in a transaction,
+which times out, its successor fences it, the coordinator is killed, some transactions are aborted;
+each record is read committed once. Kafka 4 decodes the records of `__transaction_state`.
 
 Without Apache Kafka 4's jars nothing of this is checked, and the end of the run says so.
 """
@@ -34,6 +34,7 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "1",
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
 }
@@ -51,6 +52,7 @@ class Copier:
             *("--broker-list", brokers.bootstrap_servers, "--transactional-id", "copier"),
             *("--input-topic", "in", "--input-partition", "0", "--output-topic", "out"),
             *("--consumer-group", "copiers", "--transaction-size", "5", "--enable-random-aborts"),
+            *("--transaction-timeout", "4000"),
             release=apache_kafka.KAFKA_4,
         )
         self._output = output
