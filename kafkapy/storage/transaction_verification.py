@@ -117,10 +117,11 @@ class TransactionVerification:
             self._by_producer.pop(producer_id, None)
 
     def ended(self, producer_id: int, marker_epoch: int) -> None:
-        """Remove the verification of a transaction that a marker has ended. With version 2 the
+        """Remove the verifications of transactions that a marker has ended. With version 2 the
         marker of the previous transaction has the epoch of the next one, which may be under way.
         """
-        by_epoch = self._by_producer.get(producer_id, {})
-        for epoch, found in list(by_epoch.items()):
-            if not (found.adds and marker_epoch <= epoch):
-                self.drop(producer_id, found)
+        by_epoch = self._by_producer.pop(producer_id, None) if self._by_producer else None
+        if by_epoch:
+            kept = {e: each for e, each in by_epoch.items() if each.adds and e >= marker_epoch}
+            if kept:
+                self._by_producer[producer_id] = kept

@@ -53,7 +53,7 @@ KAFKA_4 = {
     ApiKey.LIST_CONFIG_RESOURCES: 0,
 }
 """The first versions that Kafka 3.9 does not have, or has under another name:
-tests/unit/protocol/test_kafka_4_messages.py.
+tests/unit/protocol/test_kafka_4_messages.py and test_kafka_4_versions.py.
 """
 
 
