@@ -44,7 +44,7 @@ from kafkapy.storage.log_append import (
 )
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_offset import LogOffsetMetadata
-from kafkapy.storage.log_segment import LogSegment, TimestampOffset
+from kafkapy.storage.log_segment import LogSegment, Search, TimestampOffset, first_record
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_log import ProducerLog
 from kafkapy.storage.retention import deletable_segments
@@ -581,10 +581,13 @@ class UnifiedLog:
         with self._disk():
             return self.local.aborted_transactions(start, stop)
 
-    def offset_for_timestamp(self, timestamp: int, upper_bound: int) -> TimestampOffset | None:
+    def offset_for_timestamp(
+        self, timestamp: int, upper_bound: int, search: Search = first_record
+    ) -> TimestampOffset | None:
         """The first record below `upper_bound` whose timestamp is at least `timestamp`."""
+        start_offset = self.log_start_offset
         with self._disk():
-            found = time_lookup.first_at_or_after(self.local, timestamp, self.log_start_offset)
+            found = time_lookup.first_at_or_after(self.local, timestamp, start_offset, search)
         return found if found is not None and found.offset < upper_bound else None
 
     def offsets_before(self, timestamp: int | None, now_ms: int) -> list[int]:
@@ -592,7 +595,7 @@ class UnifiedLog:
         with self._disk():
             return time_lookup.offsets_before(self.local, timestamp, self.log_start_offset, now_ms)
 
-    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+    def offset_of_max_timestamp(self, search: Search = first_record) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log."""
         with self._disk():
-            return time_lookup.latest(self.local)
+            return time_lookup.latest(self.local, search)
