@@ -3,8 +3,7 @@
 A method that touches the disk raises LogDirFailure when the disk fails; the log must not be used
 after that.
 
-Invariant: `log_start_offset <= high_watermark <= log_end_offset`, `recovery_point <=
-log_end_offset`.
+Invariant: `log_start_offset <= high_watermark <= log_end_offset >= recovery_point`.
 """
 
 from __future__ import annotations
@@ -585,9 +584,9 @@ class UnifiedLog:
         self, timestamp: int, upper_bound: int, search: Search = first_record
     ) -> TimestampOffset | None:
         """The first record below `upper_bound` whose timestamp is at least `timestamp`."""
-        start_offset = self.log_start_offset
         with self._disk():
-            found = time_lookup.first_at_or_after(self.local, timestamp, start_offset, search)
+            start = self.log_start_offset
+            found = time_lookup.first_at_or_after(self.local, timestamp, start, search)
         return found if found is not None and found.offset < upper_bound else None
 
     def offsets_before(self, timestamp: int | None, now_ms: int) -> list[int]:
