@@ -53,6 +53,7 @@ from kafkapy.protocol.messages import (
     sasl_authenticate,
     sasl_handshake,
     sync_group,
+    update_features,
 )
 from kafkapy.record.builder import build_batch
 from kafkapy.record.records import iter_records
@@ -593,6 +594,24 @@ def test_describe_cluster(wire: Wire, version: int) -> None:
     assert (response.error_code, response.controller_id) == (0, 0)
     assert [b.broker_id for b in response.brokers] == [0]
     assert len(response.cluster_id) == 22
+
+
+@each_version(ApiKey.UPDATE_FEATURES)
+def test_update_features(wire: Wire, version: int) -> None:
+    request = update_features.UpdateFeaturesRequest(
+        feature_updates=[update_features.FeatureUpdateKey(feature="nonsense", max_version_level=1)]
+    )
+    response = wire.ask(request, version)
+    assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert "Broker 0 does not support this feature." in response.error_message
+
+
+@each_version(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+def test_describe_topic_partitions(wire: Wire, version: int) -> None:
+    request = request_class(ApiKey.DESCRIBE_TOPIC_PARTITIONS)(response_partition_limit=1)
+    response = wire.ask(request, version)
+    assert sum(len(topic.partitions) for topic in response.topics) == 1
+    assert response.next_cursor is not None
 
 
 @each_version(ApiKey.FIND_COORDINATOR)
