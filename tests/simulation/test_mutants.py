@@ -20,7 +20,7 @@ FIRST_SEEDS: dict[str, int] = {
     "any_generation_may_commit": 8,
     "transactions_not_verified": 8,
     "acknowledgement_before_replication": 0,
-    "no_producer_epoch_fencing": 9,
+    "no_producer_epoch_fencing": 79,
 }
 """Where the seeds of each begin: with the first that finds it, or a quicker one. When the code has
 changed it may be a later one."""
