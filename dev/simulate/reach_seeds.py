@@ -17,7 +17,10 @@ def main(arguments: Sequence[str]) -> None:
     """Print one line: [kind, name, count] of all that was reached."""
     first, seeds = map(int, arguments)
     for seed in range(first, first + seeds):
-        for name, n in simulate(seed).counts.items():
+        outcome = simulate(seed)
+        if outcome.violation:
+            print(f"seed {seed}: {outcome.violation}", file=sys.stderr, flush=True)
+        for name, n in outcome.counts.items():
             if name in KINDS:
                 COUNTS["fault", name] += n
             elif name.startswith(_KILLED):

@@ -71,13 +71,12 @@ RARE = (
     "batches acknowledged in a pipeline",
     "segments deleted by retention",
     "moves to another directory confirmed",
-    "configs changed",
 )
 FAULT_KINDS = (
     "kill", "kill controller", "kill leader", "power cut", "pause", "controlled shutdown",
     "cut link", "cut one way", "isolate", "cut from zookeeper", "expire session",
     "zookeeper restart", "slow link", "disk failure", "reassign", "cancel reassignment",
-    "preferred election", "unclean election", "create topic", "delete topic", "grow topic",
+    "preferred election", "unclean election", "create topic", "delete topic",
     "delete records", "change config", "move to another directory", "power cut of all", "blackout",
     "lost answer", "depose controller", "clock jump", "slow disk", "few descriptors",
     "lost checkpoint",
