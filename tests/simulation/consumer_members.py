@@ -20,6 +20,7 @@ from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.zk.stores import paths
 from tests.simulation.clients import Refused
 from tests.simulation.cluster import Cluster
+from tests.simulation.events import SECOND_US
 from tests.simulation.group_clients import GroupClient
 from tests.simulation.history import Answer, SimHistory
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "sharing"
 _REBALANCE_TIMEOUT_MS: Final = 1500
+_NOT_FENCED_US: Final = SECOND_US // 2
 _LEAVE: Final = -1
 _ENDS_THE_MEMBER: Final = (
     ErrorCode.FENCED_MEMBER_EPOCH,
@@ -48,7 +50,8 @@ class Ownership:
     """Ownership of partitions, as the members of the group were told, and objections to it.
 
     - A partition has one member in each epoch.
-    - A member whose partition was given to another is not confirmed any more.
+    - A partition is given away only when its member says that it revoked it, or may be fenced; a
+      member whose partition was given to another is not confirmed any more.
     - A member's epoch does not go back.
     """
 
@@ -77,8 +80,20 @@ class Ownership:
             if partition in before:
                 self.confirmed(member_id, partition, asked_us)
             else:
+                self._must_be_free(partition, mine)
                 self._latest[partition] = mine
         self._told[member_id] = epoch, owned, answer
+
+    def _must_be_free(self, partition: int, mine: _Owner) -> None:
+        """Object if the earlier owner was confirmed so lately that it cannot be fenced, and has not
+        revoked the partition."""
+        latest = self._latest.get(partition)
+        if latest is None or latest.member_id == mine.member_id:
+            return
+        _, owned, answer = self._told.get(latest.member_id, (0, frozenset(), latest.answer))
+        if partition in owned and mine.answer.at_us - answer.at_us < _NOT_FENCED_US:
+            what = f"{GROUP}/{partition} was of {latest}, and is given to {mine}"
+            self._history.object_to_group(answer, what)
 
     def confirmed(self, member_id: str, partition: int, asked_us: int) -> None:
         """A member may go on with a partition that it has."""
