@@ -85,8 +85,8 @@ class Ownership:
         self._told[member_id] = epoch, owned, answer
 
     def _must_be_free(self, partition: int, mine: _Owner) -> None:
-        """Who had the partition was confirmed so lately that it cannot be fenced, and has not said
-        that it revoked it."""
+        """Object if the earlier owner was confirmed so lately that it cannot be fenced, and has not
+        revoked the partition."""
         latest = self._latest.get(partition)
         if latest is None or latest.member_id == mine.member_id:
             return
