@@ -138,4 +138,4 @@ def test_what_the_broker_speaks(kafkapy: Kafkapy, broker: BrokerProcess) -> None
     lines = kafkapy("broker-api-versions").stdout.splitlines()
     assert lines[0] == f"{broker.bootstrap_servers} (id: 0 rack: null) -> ("
     assert lines[-1] == ")"
-    assert "\tMetadata(3): 0 to 12 [usable: 12]," in lines
+    assert "\tMetadata(3): 0 to 13 [usable: 13]," in lines

@@ -161,6 +161,8 @@ def test_ids_on_the_wire() -> None:
         "STATIC_BROKER_CONFIG",
         "DEFAULT_CONFIG",
         "DYNAMIC_BROKER_LOGGER_CONFIG",
+        "DYNAMIC_CLIENT_METRICS_CONFIG",
+        "DYNAMIC_GROUP_CONFIG",
     ]
     assert [(kind.name, int(kind)) for kind in ConfigType] == [
         ("BOOLEAN", 1),
