@@ -5,6 +5,7 @@ _kafkapy() {
     case ${COMP_WORDS[0]##*/} in
         kafka-acls.sh) command=acls ;;
         kafka-broker-api-versions.sh) command=broker-api-versions ;;
+        kafka-client-metrics.sh) command=client-metrics ;;
         kafka-cluster.sh) command=cluster ;;
         kafka-configs.sh) command=configs ;;
         kafka-console-consumer.sh) command=console-consumer ;;
@@ -16,6 +17,7 @@ _kafkapy() {
         kafka-delete-records.sh) command=delete-records ;;
         kafka-dump-log.sh) command=dump-log-segments ;;
         kafka-e2e-latency.sh) command=e2e-latency ;;
+        kafka-features.sh) command=features ;;
         kafka-get-offsets.sh) command=get-offsets ;;
         kafka-leader-election.sh) command=leader-election ;;
         kafka-log-dirs.sh) command=log-dirs ;;
@@ -34,7 +36,7 @@ _kafkapy() {
         zookeeper-server-start.sh) command=zookeeper ;;
         zookeeper-server-stop.sh) command=zookeeper ;;
         zookeeper-shell.sh) command=zookeeper-shell ;;
-        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer console-share-consumer consumer-groups share-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer verifiable-share-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer console-share-consumer consumer-groups share-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer verifiable-share-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
             COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
     esac
     COMPREPLY=()
@@ -71,10 +73,17 @@ _kafkapy() {
             ;;
         configs)
             case $previous in
-                --entity-type) words="topics clients users brokers ips broker-loggers client-metrics" ;;
+                --entity-type) words="topics clients users brokers ips broker-loggers client-metrics groups" ;;
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--zookeeper|--zk-tls-config-file|--entity-name|--topic|--client|--user|--broker|--broker-logger|--ip|--add-config|--add-config-file|--delete-config) return ;;
-                *) words="--help --bootstrap-server --command-config --zookeeper --zk-tls-config-file --describe --alter --all --entity-type --entity-name --entity-default --topic --client --user --broker --broker-logger --ip --client-defaults --user-defaults --broker-defaults --ip-defaults --add-config --add-config-file --delete-config --force --output --debug --version" ;;
+                --bootstrap-server|--command-config|--zookeeper|--zk-tls-config-file|--entity-name|--topic|--client|--user|--broker|--broker-logger|--ip|--client-metrics|--group|--add-config|--add-config-file|--delete-config) return ;;
+                *) words="--help --bootstrap-server --command-config --zookeeper --zk-tls-config-file --describe --alter --all --entity-type --entity-name --entity-default --topic --client --user --broker --broker-logger --ip --client-metrics --group --client-defaults --user-defaults --broker-defaults --ip-defaults --add-config --add-config-file --delete-config --force --output --debug --version" ;;
+            esac
+            ;;
+        client-metrics)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--name|--interval|--match|--metrics) return ;;
+                *) words="--help --bootstrap-server --command-config --alter --delete --describe --list --name --generate-name --interval --match --metrics --output --debug --version" ;;
             esac
             ;;
         reassign)
@@ -229,6 +238,13 @@ _kafkapy() {
                 *) words="list describe describe-producers abort find-hanging --help --bootstrap-server --command-config --duration-filter --transactional-id --topic --partition --broker-id --start-offset --producer-id --producer-epoch --coordinator-epoch --max-transaction-timeout --output --debug --version" ;;
             esac
             ;;
+        features)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--feature|--metadata|--release-version) return ;;
+                *) words="describe upgrade downgrade disable version-mapping feature-dependencies --help --bootstrap-server --command-config --feature --metadata --release-version --unsafe --dry-run --output --debug --version" ;;
+            esac
+            ;;
         acls)
             case $previous in
                 --resource-pattern-type) words="literal prefixed any match" ;;
@@ -297,6 +313,7 @@ _kafkapy() {
 complete -o default -F _kafkapy kafkapy
 complete -o default -F _kafkapy kafka-acls.sh
 complete -o default -F _kafkapy kafka-broker-api-versions.sh
+complete -o default -F _kafkapy kafka-client-metrics.sh
 complete -o default -F _kafkapy kafka-cluster.sh
 complete -o default -F _kafkapy kafka-configs.sh
 complete -o default -F _kafkapy kafka-console-consumer.sh
@@ -308,6 +325,7 @@ complete -o default -F _kafkapy kafka-delegation-tokens.sh
 complete -o default -F _kafkapy kafka-delete-records.sh
 complete -o default -F _kafkapy kafka-dump-log.sh
 complete -o default -F _kafkapy kafka-e2e-latency.sh
+complete -o default -F _kafkapy kafka-features.sh
 complete -o default -F _kafkapy kafka-get-offsets.sh
 complete -o default -F _kafkapy kafka-leader-election.sh
 complete -o default -F _kafkapy kafka-log-dirs.sh

@@ -61,6 +61,8 @@ def main() -> int:
     title += f", {options.rate:g} records/s" + f", {options.faults}" * bool(options.faults)
     if options.apache:
         title += f", Apache Kafka's: {', '.join(map(str, options.apache))}"
+    if options.zookeeper == "kafkapy":
+        title += ", kafkapy's ZooKeeper"
     started_on = measured()
     outcome = run_one(title, lambda path: chaos(path, names, seed, options), options)
     if outcome.verdict is not None:
@@ -105,6 +107,7 @@ def chaos(directory: Path, names: list[str], seed: int, options: argparse.Namesp
         min_isr=options.min_isr,
         rate=options.rate,
         apache=tuple(options.apache),
+        own_zookeeper=options.zookeeper == "kafkapy",
     )
     return shape.run(directory)
 
@@ -173,6 +176,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=400.0, help="records a second")
     parser.add_argument(
         "--apache", type=int, nargs="*", default=(), metavar="ID", help="Apache Kafka's brokers"
+    )
+    parser.add_argument(
+        "--zookeeper", choices=("apache", "kafkapy"), default="apache", help="whose ZooKeeper"
     )
     parser.add_argument("--keep", action="store_true", help="keep the directories of a clean run")
     parser.add_argument("--dir", help="where the directories are made; the system's place for them")

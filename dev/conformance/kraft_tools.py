@@ -36,6 +36,7 @@ SETTINGS: Final = {
 # Kafka 4 moved what was Scala.
 CLASSES: Final = record_tools.CLASSES | {
     "acls": "org.apache.kafka.tools.AclCommand",
+    "client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
     "dump-log-segments": "org.apache.kafka.tools.DumpLogSegments",
 }
 LIMIT_S: Final = 90

@@ -10,6 +10,7 @@ scripts/conformance --kraft         our tools on an Apache Kafka 4 node in KRaft
 scripts/conformance --apps          Kafka Streams, Connect and MirrorMaker 2, with kill -9
 scripts/conformance --protocol      every message in every version, with hundreds of values
 scripts/conformance --spark         Spark jobs beside Spark's own connector
+scripts/conformance --zookeeper     our ZooKeeper beside Apache's; prints what differs
 scripts/conformance --pythons       the tests on the other Pythons of this machine
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
 scripts/conformance --record        keep what Apache Kafka's tools print, for scripts/test
@@ -38,6 +39,7 @@ from dev.conformance import (
     record_flags,
     record_tools,
     tool_twins,
+    zookeeper_twins,
 )
 from tests.conformance import checks, dump_log, kill_rounds, peers
 from tests.conformance.peer import CODECS, Peer
@@ -244,23 +246,9 @@ def run_pythons() -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/conformance")
-    parser.add_argument("--clients", action="store_true", help="only the clients and the files")
-    parser.add_argument("--kill", action="store_true", help="only kill -9")
-    parser.add_argument("--tools", action="store_true", help="only the tools side by side")
-    parser.add_argument("--kraft", action="store_true", help="only the tools on Apache Kafka 4")
-    parser.add_argument("--apps", action="store_true", help="only Kafka's own applications")
-    parser.add_argument("--record", action="store_true", help="record what Kafka's tools say")
-    parser.add_argument("--record-configs", action="store_true", help="record its configs")
-    parser.add_argument("--record-flags", action="store_true", help="record the tools' flags")
-    parser.add_argument("--protocol", action="store_true", help="only the bytes of messages")
-    parser.add_argument("--spark", action="store_true", help="only Spark's jobs")
-    parser.add_argument("--pythons", action="store_true", help="only the tests on other Pythons")
-    parser.add_argument("--records", type=int, default=100_000, metavar="N")
-    parser.add_argument("--rounds", type=int, default=20, metavar="N")
-    parser.add_argument("--seed", type=int, default=20, metavar="N")
-    parser.add_argument("--apache", action="store_true", help="try the checks on Apache Kafka")
-    options = parser.parse_args()
+    options = parse()
+    if options.zookeeper:
+        return zookeeper_twins.compare(options.rounds, options.seed, say)
     if options.record_configs:
         record_configs.record(say)
         return 0
@@ -303,6 +291,27 @@ def main() -> int:
     if write:
         say(f"written: {DOCUMENT.relative_to(report.ROOT)}")
     return 0 if good else 1
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/conformance")
+    parser.add_argument("--clients", action="store_true", help="only the clients and the files")
+    parser.add_argument("--kill", action="store_true", help="only kill -9")
+    parser.add_argument("--tools", action="store_true", help="only the tools side by side")
+    parser.add_argument("--kraft", action="store_true", help="only the tools on Apache Kafka 4")
+    parser.add_argument("--apps", action="store_true", help="only Kafka's own applications")
+    parser.add_argument("--record", action="store_true", help="record what Kafka's tools say")
+    parser.add_argument("--record-configs", action="store_true", help="record its configs")
+    parser.add_argument("--record-flags", action="store_true", help="record the tools' flags")
+    parser.add_argument("--protocol", action="store_true", help="only the bytes of messages")
+    parser.add_argument("--spark", action="store_true", help="only Spark's jobs")
+    parser.add_argument("--zookeeper", action="store_true", help="only ZooKeeper servers")
+    parser.add_argument("--pythons", action="store_true", help="only the tests on other Pythons")
+    parser.add_argument("--records", type=int, default=100_000, metavar="N")
+    parser.add_argument("--rounds", type=int, default=20, metavar="N")
+    parser.add_argument("--seed", type=int, default=20, metavar="N")
+    parser.add_argument("--apache", action="store_true", help="try the checks on Apache Kafka")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ from typing import Any, Final, NamedTuple
 
 from dev.differential.operations import (
     TOPIC_CONFIGS,
+    Batch,
     DeleteRecords,
+    ListOffsets,
     Operation,
     Produce,
     readings,
@@ -28,7 +30,7 @@ from dev.differential.page import Run, write_page
 from dev.differential.partition import Outcome, Partition
 from dev.differential.shrink import shrink
 from dev.differential.systems import System, both
-from kafkapy.common.errors import ApiError
+from kafkapy.common.errors import ApiError, ErrorCode
 
 BLOCK: Final = 100
 _SHRINK_ATTEMPTS: Final = 25
@@ -44,6 +46,10 @@ class Difference(NamedTuple):
     outcomes: tuple[Outcome, Outcome]
 
 
+class KnownDifference(Exception):
+    """The systems differ for a reason that the page names, and their logs from then on."""
+
+
 class Comparison:
     """Sequences on two systems."""
 
@@ -53,6 +59,7 @@ class Comparison:
         self._now_ms = int(time.time() * 1000)
         self._topics = 0
         self.operations = 0
+        self.known = 0
         self.differences: list[Difference] = []
 
     def block(self, seeds: Sequence[int], configs: dict[str, str]) -> None:
@@ -62,7 +69,11 @@ class Comparison:
         for index, seed in enumerate(seeds):
             pair = self._pair(topic, index)
             operations = sequence(seed)
-            found = self._first_difference(pair, (*operations, *readings()))
+            try:
+                found = self._first_difference(pair, (*operations, *readings()))
+            except KnownDifference:
+                self.known += 1
+                continue
             if found is not None:
                 self._report(seed, configs, operations, found)
             else:
@@ -80,7 +91,8 @@ class Comparison:
             for partition, system in zip(pair, self._systems, strict=True):
                 partition.over(system.wire)
             found = self._first_difference(pair, readings(not deletes))
-            found = found or self._on_disk(topic, index, pair)
+            if not deletes:
+                found = found or self._on_disk(topic, index, pair)
             if found is not None:
                 where = f"after a {'clean stop' if is_clean else 'kill -9'}: {found[0]}"
                 self._add(Difference(seed, configs, operations, where, found[1]))
@@ -111,6 +123,8 @@ class Comparison:
             outcomes = _outcome(pair[0], operation), _outcome(pair[1], operation)
             self.operations += 1
             if outcomes[0] != outcomes[1] and not _both_refuse(operation, outcomes):
+                if _is_known(operation, outcomes):
+                    raise KnownDifference
                 return f"operation {number}, {operation}", outcomes
         return None
 
@@ -139,7 +153,10 @@ class Comparison:
 
         def fails(fewer: tuple[Operation, ...]) -> bool:
             topic = self._topic(1, configs)
-            again = self._first_difference(self._pair(topic, 0), (*fewer, *readings()))
+            try:
+                again = self._first_difference(self._pair(topic, 0), (*fewer, *readings()))
+            except KnownDifference:
+                again = None
             self._delete(topic)
             if again is not None:
                 last[0] = again
@@ -158,6 +175,19 @@ def _both_refuse(operation: Operation, outcomes: tuple[Outcome, Outcome]) -> boo
     if not isinstance(operation, Produce) or operation.faults < 2:
         return False
     return all(isinstance(outcome[0], int) and outcome[0] > 0 for outcome in outcomes)
+
+
+def _is_known(operation: Operation, outcomes: tuple[Outcome, Outcome]) -> bool:
+    """Whether the page names the reason of this difference."""
+    ours, theirs = outcomes
+    match operation:
+        case Produce(batches=[Batch(is_transactional=True)]):
+            # A refused batch of the transaction had a lower sequence.
+            return (ours[0], theirs[0]) == (0, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        case ListOffsets(time) if time >= 0:
+            # Its search ends in a segment of which the records were deleted.
+            return bool(theirs[1] == -1 and ours[1] >= 0)
+    return False
 
 
 def _outcome(partition: Partition, operation: Operation) -> Outcome:
@@ -215,7 +245,8 @@ def main() -> int:
             if len(comparison.differences) >= given.most:
                 break
     found = len(comparison.differences)
-    run = Run(given.first, done, comparison.operations, found, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    run = Run(given.first, done, comparison.operations, found, comparison.known, seconds)
     print(f"differential: {run.summary}")
     if given.write:
         write_page(run)

@@ -18,6 +18,7 @@ class Run(NamedTuple):
     sequences: int
     operations: int
     differences: int
+    known: int
     seconds: float
 
     @property
@@ -25,7 +26,8 @@ class Run(NamedTuple):
         """One sentence about the run."""
         return (
             f"{self.sequences:,} sequences from seed {self.first_seed}, {self.operations:,}"
-            f" operations on each broker, {self.differences} differences, {self.seconds:.0f} s"
+            f" operations on each broker: {self.differences} differences without a reason,"
+            f" {self.known} with one of those below; {self.seconds:.0f} s"
         )
 
 

@@ -25,8 +25,12 @@ from kafkapy.server.config.config_documentation import broker_text, topic_text
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, NOT_SERVED
 from kafkapy.server.counts.metric_table import METRICS
 
-# Kafka has no text for these: the first two are internal, the others belong to its authorizer.
+# Kafka 3.9 has no text for these: they are internal, of a later version, or of its authorizer.
 TEXTS: Final = {
+    "group.consumer.migration.policy": "Whether groups change their protocol while they have"
+    " members: to the consumer protocol (upgrade), to the classic one (downgrade), or both.",
+    "group.consumer.regex.refresh.interval.ms": "The interval at which topics are matched again"
+    " with the regular expressions of consumer groups, and the rights of their members asked.",
     "log.initial.task.delay.ms": "The delay of the first retention, cleaning and flush of logs.",
     "producer.id.expiration.check.interval.ms": "The interval at which expired producer ids are"
     " removed.",

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from dev.mutate.mutant import Mutant
 
 ROOT: Final = Path(__file__).parents[2]
-COPIED: Final = ("kafkapy", "tests/simulation", "tests/harness", "dev/mutate")
+COPIED: Final = ("kafkapy", "tests/simulation", "tests/harness", "dev/mutate", "dev/simulate")
 HANGS: Final = "hangs"
 CRASHES: Final = "crashes"
 _SEED_LIMIT_S: Final = 240

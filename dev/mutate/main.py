@@ -34,7 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         print("\n".join(mutant.name for mutant in mutants))
         return 0
-    chosen = [mutant for mutant in mutants if not given.only or mutant.name in given.only]
+    chosen = [
+        mutant
+        for mutant in mutants
+        if (mutant.name in given.only if given.only else not mutant.equivalent)
+    ]
     results = _run(chosen, given.first, given.seeds, given.jobs)
     if given.write:
         page.write(results, mutants)

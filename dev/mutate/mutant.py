@@ -17,7 +17,9 @@ class Misfit(Exception):
 
 
 class Mutant(NamedTuple):
-    """One edit of one file. `loses` says what users lose by it."""
+    """One edit of one file. `loses` says what users lose by it; `equivalent` why nobody can see it,
+    since another rule holds what this one does.
+    """
 
     area: str
     name: str
@@ -25,6 +27,7 @@ class Mutant(NamedTuple):
     old: str
     new: str
     loses: str
+    equivalent: str = ""
 
     def apply(self, text: str) -> str:
         """The text of the file with the edit made. Raises Misfit."""

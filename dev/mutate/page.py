@@ -30,7 +30,8 @@ scripts/mutate --list                   # names only
 ```
 
 The edits are in `dev/mutate/mutants/`: name, file, old and new text, and what users lose. One whose
-old text is no longer in the code fails a unit test. "uncaught" in the last column means an
+old text is no longer in the code fails a unit test. One that nobody can see says why in its entry,
+and is not run. "uncaught" in the last column means an
 exception or an assertion of production code; `hangs`, that a seed does not end.
 """
 
@@ -39,12 +40,13 @@ def write(results: Sequence[Result], mutants: Sequence[Mutant], path: Path = PAG
     """Put the results into the page, beside those of other mutants that are still there."""
     rows = _rows(path)
     rows |= {result.mutant.name: _cells(result) for result in results}
-    kept = [(mutant, rows[mutant.name]) for mutant in mutants if mutant.name in rows]
+    judged = [mutant for mutant in mutants if not mutant.equivalent]
+    kept = [(mutant, rows[mutant.name]) for mutant in judged if mutant.name in rows]
     caught = [int(cells[0]) for _, cells in kept if cells[1] != SURVIVES]
     score = (
         f"{len(caught)} of {len(kept)} mutants are caught"
         f" ({100 * len(caught) / max(len(kept), 1):.0f} %), half of them within"
-        f" {median(caught) if caught else 0:.0f} seeds. {len(mutants) - len(kept)} were not run.\n"
+        f" {median(caught) if caught else 0:.0f} seeds. {len(judged) - len(kept)} were not run.\n"
         f"Last written {today()}, {kafkapy_version()}."
     )
     parts = [_INTRODUCTION, "## Score", score]
@@ -55,6 +57,9 @@ def write(results: Sequence[Result], mutants: Sequence[Mutant], path: Path = PAG
             if mutant.area == area
         ]
         parts += [f"## {area.capitalize()}", table(_HEAD, lines)]
+    equals = [(f"`{m.name}`", m.equivalent) for m in mutants if m.equivalent]
+    if equals:
+        parts += ["## Equivalent", table(("mutant", "nobody can see it, because"), equals)]
     path.write_text("\n\n".join(part.strip() for part in parts) + "\n")
 
 

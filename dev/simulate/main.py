@@ -1,6 +1,7 @@
 """Runs the cluster simulator: one seed to look at, or many to judge (`scripts/simulate`).
 
 The exit status is 1 if a seed broke a promise; each such seed is printed with its trace's tail.
+With --reach it is 1 if something that seeds must come to was never reached.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
+from dev.simulate import reach
 from tests.simulation.simulation import Outcome, simulate
 
 _SEEDS_AT_ONCE = 10
@@ -27,7 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=200, metavar="N", help="how many to run (200)")
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="N", help="the first")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("--reach", action="store_true", help="count what the seeds come to")
+    parser.add_argument("--write", action="store_true", help="into docs/evidence/ (with --reach)")
     given = parser.parse_args(arguments)
+    if given.reach:
+        return reach.report(given.first, given.seeds, given.jobs, given.write)
     if given.seed is not None:
         return replay(given.seed)
     return run_many(range(given.first, given.first + given.seeds), given.jobs)

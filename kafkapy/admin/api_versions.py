@@ -26,8 +26,6 @@ _BETWEEN_BROKERS: Final = frozenset(
 # What Kafka 3.9's clients know besides: the APIs of KRaft clusters, with their versions.
 _KRAFT: Final = {
     55: ("DescribeQuorum", 0, 2),
-    71: ("GetTelemetrySubscriptions", 0, 0),
-    72: ("PushTelemetry", 0, 0),
     76: ("ShareGroupHeartbeat", 0, 0),
     77: ("ShareGroupDescribe", 0, 0),
     78: ("ShareFetch", 0, 0),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.config_def import ConfigSource
+from kafkapy.common.config_def import ConfigSource, ResourceType
 from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -18,30 +17,17 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from kafkapy.protocol.messages.list_client_metrics_resources import (
-    ListClientMetricsResourcesRequest,
-)
-
-# Brokers of 3.9 have it, `common` does not: metrics subscriptions are not served by kafkapy.
-CLIENT_METRICS_SOURCE: Final = 7
+from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesRequest
 
 _SET: Final = 0
 _DELETE: Final = 1
 
 
-class ResourceType(IntEnum):
-    """`ConfigResource.Type`."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-
-
 _DYNAMIC_SOURCE: Final[dict[ResourceType, int]] = {
     ResourceType.TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
     ResourceType.BROKER: ConfigSource.DYNAMIC_BROKER_CONFIG,
-    ResourceType.CLIENT_METRICS: CLIENT_METRICS_SOURCE,
+    ResourceType.CLIENT_METRICS: ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
+    ResourceType.GROUP: ConfigSource.DYNAMIC_GROUP_CONFIG,
 }
 
 
@@ -120,11 +106,28 @@ def client_metrics_names(cluster: Cluster) -> list[str]:
     """The subscriptions to clients' metrics, sorted.
 
     Raises:
-        ApiError: the broker refused, or has none (UNSUPPORTED_VERSION: not in KRaft mode).
+        ApiError: the broker refused, or has none (UNSUPPORTED_VERSION: Apache Kafka on ZooKeeper).
     """
-    response = cluster.request(ListClientMetricsResourcesRequest())
+    return _names(cluster, ResourceType.CLIENT_METRICS, 0)
+
+
+def group_names(cluster: Cluster) -> list[str]:
+    """The groups that have configs, sorted.
+
+    Raises:
+        ApiError: the broker refused, or is older than Kafka 4.1 (UNSUPPORTED_VERSION).
+    """
+    return _names(cluster, ResourceType.GROUP, 1)
+
+
+def _names(cluster: Cluster, kind: ResourceType, min_version: int) -> list[str]:
+    """Names of resources; version 0 has client metrics only."""
+    request = ListConfigResourcesRequest(resource_types=[kind])
+    response = cluster.request(request, min_version=min_version)
     check(response.error_code)
-    return sorted(resource.name for resource in response.client_metrics_resources)
+    return sorted(
+        each.resource_name for each in response.config_resources if each.resource_type == kind
+    )
 
 
 class ConfigChanges(NamedTuple):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafkapy.admin.consumer_protocol import CONSUMER_PROTOCOL_TYPE, decode_assignment
 from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import MOVED, Cluster
 from kafkapy.client.coordinators import find_coordinator
 from kafkapy.client.metadata import Broker
+from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE, read_assignment
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
@@ -158,7 +158,7 @@ def _classic_group(found: Any, coordinator: Broker) -> GroupDescription:
 
 def _partitions(assignment: bytes) -> tuple[TopicPartition, ...]:
     try:
-        return decode_assignment(assignment)
+        return read_assignment(assignment).partitions
     except ValueError as error:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
 

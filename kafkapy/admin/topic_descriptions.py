@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkapy.admin.configs import ConfigEntry, Resource, ResourceType, describe_configs
+from kafkapy.admin.configs import ConfigEntry, Resource, describe_configs
 from kafkapy.admin.planning.eligible_leaders import PAGE_SIZE, EligibleLeaders, eligible_leaders
 from kafkapy.admin.reassignments import Reassignment, list_reassignments
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.metadata import PartitionMetadata, TopicMetadata
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 
 _NOT_MOVING = Reassignment((), ())

@@ -44,6 +44,18 @@ class ConfigSource(IntEnum):
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
     DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
+
+
+class ResourceType(IntEnum):
+    """The types of resources that have configs (`ConfigResource.Type`)."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
 
 
 class Listed(IntEnum):
@@ -108,14 +120,15 @@ def between(low: float, high: float) -> tuple[Validator, str]:
     return check, f"[{low},...,{high}]"
 
 
-def one_of(*choices: str) -> tuple[Validator, str]:
-    """One of a few words."""
+def one_of(*choices: str, any_case: bool = False) -> tuple[Validator, str]:
+    """One of a few words, in capitals or not if `any_case`."""
+    how = " (case insensitive)" if any_case else ""
 
     def check(name: str, value: ConfigValue) -> None:
-        if value not in choices:
+        if (str(value).lower() if any_case else value) not in choices:
             raise ConfigError(
                 f"Invalid value {value} for configuration {name}: "
-                f"String must be one of: {', '.join(choices)}"
+                f"String must be one of{how}: {', '.join(choices)}"
             )
 
     return check, f"[{', '.join(choices)}]"

@@ -34,6 +34,11 @@ def compact_string(text: str | None) -> bytes:
     return uvarint(len(data) + 1) + data
 
 
+def compact_bytes(data: bytes) -> bytes:
+    """Bytes."""
+    return uvarint(len(data) + 1) + data
+
+
 def compact_array(rows: Iterable[bytes]) -> bytes:
     """An array of encoded rows."""
     encoded = list(rows)
@@ -78,6 +83,9 @@ class CompactReader(RecordReader):
             return self._take(size).decode()
         except UnicodeDecodeError as error:
             raise self.corrupt("a string is not UTF-8") from error
+
+    def compact_bytes(self) -> bytes:
+        return self._take(self.uvarint() - 1)
 
     def compact_array(self, row: Callable[[], T]) -> list[T]:
         """The rows of an array, each read by `row`."""

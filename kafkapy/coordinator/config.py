@@ -21,7 +21,7 @@ class CoordinatorConfig:
         chosen: dict[str, Any] = {}  # type: ignore[explicit-any]
         for field in fields(cls):
             value = values.get(field.name.replace("_", "."))
-            if isinstance(value, int):
+            if isinstance(value, int | str):
                 chosen[field.name] = value
             elif isinstance(value, list):
                 chosen[field.name] = tuple(value)
@@ -49,6 +49,8 @@ class GroupConfig(CoordinatorConfig):
     group_share_heartbeat_interval_ms: int = 5_000
     group_share_max_size: int = 200
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    group_consumer_migration_policy: str = "bidirectional"
+    group_consumer_regex_refresh_interval_ms: int = 600_000
 
     @property
     def assignors(self) -> tuple[str, ...]:
@@ -56,6 +58,21 @@ class GroupConfig(CoordinatorConfig):
         classes."""
         names = (name.rpartition(".")[2] for name in self.group_consumer_assignors)
         return tuple(name.removesuffix("Assignor").lower() for name in names)
+
+    @property
+    def may_upgrade_groups(self) -> bool:
+        """Whether classic groups with members may become consumer groups."""
+        return self.group_consumer_migration_policy.lower() in ("upgrade", "bidirectional")
+
+    @property
+    def may_downgrade_groups(self) -> bool:
+        """Whether consumer groups with members may become classic groups."""
+        return self.group_consumer_migration_policy.lower() in ("downgrade", "bidirectional")
+
+    @property
+    def may_mix_protocols(self) -> bool:
+        """Whether classic members may join consumer groups that have members."""
+        return self.may_upgrade_groups or self.may_downgrade_groups
 
     @property
     def offsets_retention_ms(self) -> int:

@@ -119,7 +119,7 @@ def topic_config_entries(
             continue
         value = TOPIC_CONFIGS.parse(name, overrides[name]) if name in overrides else defaults[name]
         text = format_value(value)
-        synonyms = _synonyms(key.synonyms, layers) if key.synonyms else ()
+        synonyms = broker_synonyms(key.synonyms, layers) if key.synonyms else ()
         if name in overrides:
             synonyms = (
                 ConfigSynonym(name, text, ConfigSource.DYNAMIC_TOPIC_CONFIG),
@@ -199,7 +199,10 @@ def _is_scheduler(name: str) -> bool:
     return name == "log.flush.scheduler.interval.ms"
 
 
-def _synonyms(group: tuple[str, ...], layers: BrokerConfigLayers) -> tuple[ConfigSynonym, ...]:
+def broker_synonyms(
+    group: tuple[str, ...], layers: BrokerConfigLayers
+) -> tuple[ConfigSynonym, ...]:
+    """The values of broker keys in all layers, the strongest first, from the first key on."""
     return _drop_until(group[0], _layered(group, layers, False))
 
 

@@ -1,5 +1,5 @@
-"""Kafka's API keys and the versions of each that we can read and write: Kafka 3.9's, and Kafka 4's
-of consumer groups and share groups.
+"""Kafka's API keys and the versions of each that we can read and write: Kafka 3.9's, and those of
+Kafka 4 that we serve.
 
 This is the one table of versions: message classes and request headers take them from here. What a
 broker offers is its own, smaller list.
@@ -78,7 +78,9 @@ class ApiKey(IntEnum):
     ALLOCATE_PRODUCER_IDS = 67
     CONSUMER_GROUP_HEARTBEAT = 68
     CONSUMER_GROUP_DESCRIBE = 69
-    LIST_CLIENT_METRICS_RESOURCES = 74
+    GET_TELEMETRY_SUBSCRIPTIONS = 71
+    PUSH_TELEMETRY = 72
+    LIST_CONFIG_RESOURCES = 74
     DESCRIBE_TOPIC_PARTITIONS = 75
     SHARE_GROUP_HEARTBEAT = 76
     SHARE_GROUP_DESCRIBE = 77
@@ -104,9 +106,9 @@ class VersionRange(NamedTuple):
 
 API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.PRODUCE: VersionRange(0, 12, 9),
-    ApiKey.FETCH: VersionRange(0, 17, 12),
-    ApiKey.LIST_OFFSETS: VersionRange(0, 9, 6),
-    ApiKey.METADATA: VersionRange(0, 12, 9),
+    ApiKey.FETCH: VersionRange(0, 18, 12),
+    ApiKey.LIST_OFFSETS: VersionRange(0, 11, 6),
+    ApiKey.METADATA: VersionRange(0, 13, 9),
     ApiKey.LEADER_AND_ISR: VersionRange(0, 7, 4),
     ApiKey.STOP_REPLICA: VersionRange(0, 4, 2),
     ApiKey.UPDATE_METADATA: VersionRange(0, 8, 6),
@@ -156,9 +158,9 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: VersionRange(0, 0, 0),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: VersionRange(0, 0, 0),
     ApiKey.ALTER_PARTITION: VersionRange(0, 3, 0),
-    ApiKey.UPDATE_FEATURES: VersionRange(0, 1, 0),
+    ApiKey.UPDATE_FEATURES: VersionRange(0, 2, 0),
     ApiKey.ENVELOPE: VersionRange(0, 0, 0),
-    ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 1, 0),
+    ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 2, 0),
     ApiKey.DESCRIBE_PRODUCERS: VersionRange(0, 0, 0),
     ApiKey.UNREGISTER_BROKER: VersionRange(0, 0, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: VersionRange(0, 0, 0),
@@ -166,7 +168,9 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0, 0),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: VersionRange(0, 1, 0),
     ApiKey.CONSUMER_GROUP_DESCRIBE: VersionRange(0, 1, 0),
-    ApiKey.LIST_CLIENT_METRICS_RESOURCES: VersionRange(0, 0, 0),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: VersionRange(0, 0, 0),
+    ApiKey.PUSH_TELEMETRY: VersionRange(0, 0, 0),
+    ApiKey.LIST_CONFIG_RESOURCES: VersionRange(0, 1, 0),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: VersionRange(0, 0, 0),
     ApiKey.SHARE_GROUP_HEARTBEAT: VersionRange(1, 1, 0),
     ApiKey.SHARE_GROUP_DESCRIBE: VersionRange(1, 1, 0),

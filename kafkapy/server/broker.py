@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from typing import TYPE_CHECKING
 
 from kafkapy import __version__
 from kafkapy.common.cluster_state import Endpoint
@@ -18,6 +19,7 @@ from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.dynamic_broker_configs import of_listeners_at_start
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords
+from kafkapy.metadata.telemetry import ClientTelemetry
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.replication_quota import ReplicationQuotas
@@ -48,7 +50,7 @@ from kafkapy.server.cluster.producer_ids import ProducerIdManager
 from kafkapy.server.config.addresses import resolve
 from kafkapy.server.config.dynamic_config import DynamicConfig
 from kafkapy.server.config.ineffective_configs import warn_of_broker
-from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.listeners import Listener
 from kafkapy.server.coordinators.group_service import GroupService, set_up_groups
 from kafkapy.server.coordinators.group_topics import GroupTopics
@@ -71,6 +73,9 @@ from kafkapy.server.security.scram_credentials import ScramCredentials
 from kafkapy.server.system import PID_FILE, Machine, PidFile
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.zk.stores.store import ZkStore
+
+if TYPE_CHECKING:
+    from kafkapy.server.observability.metrics_server import BrokerMetrics
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
@@ -106,6 +111,8 @@ class Broker:
         self._tokens = DelegationTokens(config.token_secret, self.clock)
         self._token_admin: TokenAdmin | None = None  # with a secret
         self._scram_credentials = ScramCredentials(self._tokens)
+        self._telemetry = ClientTelemetry(config.get_int("telemetry.max.bytes"), self.random)
+        self._exported: BrokerMetrics | None = None  # with a port for metrics
         self._authorizer: AclAuthorizer | None = None  # both are there together
         self._acl_admin: AclAdmin | None = None
         self._quotas = quotas = ClientQuotas(config, self.clock)
@@ -170,11 +177,13 @@ class Broker:
         self._build()
         await self._member.join(self._acceptor.endpoints(), self._start_coordinators)
         await self._features.start(self._store)
+        self._set_up_metrics()
         self._acceptor.serve(self._dispatcher())
         self.is_serving = True
         await self._member.wait_for_metadata()
         self._maintenance.start()
-        await self._start_metrics()
+        if self._exported is not None:
+            await self._exported.start(self.config)
         self._metrics.broker_state = RUNNING
         logger.info("[KafkaServer id=%d] started (kafkapy %s)", self._broker_id, __version__)
 
@@ -194,8 +203,8 @@ class Broker:
         self._connections.close_all()
         await self._tasks.cancel()
         self._turns.close()
-        if self._metrics_server is not None:
-            await self._metrics_server.stop()
+        if self._exported is not None:
+            await self._exported.server.stop()
         await self._member.leave()
         self._pid_file.remove()
         self._log_manager.shutdown(self._member.broker_epoch)
@@ -388,6 +397,8 @@ class Broker:
             self._connection_limits,
             listener_changes,
             controller,
+            self._telemetry,
+            groups.coordinator.configure_group,
             self._tasks.spawn,
         )
         self._config_changes = ConfigChangeListener(self._store, clock, applier.apply)
@@ -472,7 +483,9 @@ class Broker:
                 self._turns,
                 self._tasks,
                 self._features,
+                self._exported is not None,
             ),
+            **handler_table.telemetry(self._exported and self._exported.client_metrics, clock),
             **handler_table.in_background(self._tasks, *self._background_areas(authorization)),
         }
         return Dispatcher(
@@ -520,7 +533,7 @@ class Broker:
             handler_table.delegation_tokens(
                 TokenRequests(config, self._token_admin), self._tokens, authorization, self._tasks
             ),
-            handler_table.controller(controller, metadata, waiter, self.clock),
+            handler_table.controller(controller, metadata, waiter, self.clock, self._features),
             handler_table.control_requests(self._control_requests, config.inter_broker_listener),
         ]
 
@@ -541,7 +554,7 @@ class Broker:
         self._config_admin = ConfigAdmin(
             self._store,
             self._metadata,
-            BROKER_CONFIGS,
+            lambda: self._configs.layers,
             self._broker_id,
             self._configs.log_defaults,
             lambda configs: self._listener_changes.prepare(*self._configs.change_of_own(configs)),
@@ -575,25 +588,27 @@ class Broker:
             self._store, self._tokens, changes, clock, self.random, times
         )
 
-    async def _start_metrics(self) -> None:
-        self._metrics_server = None
-        if self.config.get_int("kafkapy.metrics.port") >= 0:
-            # Imported only where it is asked for: it is a tenth of the start-up time.
-            from kafkapy.server.observability.metrics_setup import start_metrics
+    def _set_up_metrics(self) -> None:
+        """Metrics and those of clients, if there is a port for them."""
+        if self.config.get_int("kafkapy.metrics.port") < 0:
+            return
+        # Imported only where it is asked for: it is a tenth of the start-up time.
+        from kafkapy.server.observability.metrics_server import set_up_metrics
 
-            self._metrics_server = await start_metrics(
-                self.config,
-                self._metrics,
-                self.replicas,
-                self._fetch_sessions,
-                self._quotas,
-                self._connections,
-                self.clock,
-                self.controller,
-                lambda: self._member.max_lag,
-                self._groups,
-                self._transactions,
-            )
+        self._exported = set_up_metrics(
+            self._metrics,
+            self.replicas,
+            self._fetch_sessions,
+            self._quotas,
+            self._connections,
+            self.controller,
+            lambda: self._member.max_lag,
+            self._groups,
+            self._transactions,
+            self._telemetry,
+            self.clock,
+            self._turns,
+        )
 
     def _on_fatal(self, fault: BaseException) -> None:
         logger.critical("Shutting down: the broker cannot go on after: %s", fault)

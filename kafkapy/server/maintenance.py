@@ -33,6 +33,7 @@ _DELETE_FILES_MS: Final = 1000
 _FLUSH_MS: Final = 1000
 _IDLE_CHECK_MAX_MS: Final = 10_000
 _LOG_DIR_MOVES_MS: Final = 100
+_ASK_FOR_REPLICAS_MS: Final = 10_000
 
 
 class Maintenance:
@@ -111,6 +112,7 @@ class Maintenance:
             get("replica.lag.time.max.ms") // 2,
             self._replicas.shrink_isrs,
         )
+        every("replicas-without-files", _ASK_FOR_REPLICAS_MS, self._replicas.ask_for_replicas)
         idle_ms = get("connections.max.idle.ms")
         if idle_ms >= 0:
             every("idle-connections", max(1, min(idle_ms // 4, _IDLE_CHECK_MAX_MS)), self._idle)

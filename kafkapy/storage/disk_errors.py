@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
@@ -38,3 +40,12 @@ def disk_error(
     if error.errno in SHORTAGES and not changed:
         return StorageShortage(message)
     return LogDirFailure(log_dir, message)
+
+
+@contextmanager
+def disk(log_dir: str) -> Iterator[None]:
+    """Convert what the disk raises inside (`disk_error`)."""
+    try:
+        yield
+    except OSError as error:
+        raise disk_error(log_dir, error) from error

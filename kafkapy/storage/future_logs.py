@@ -8,8 +8,7 @@ started again from the beginning.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -17,7 +16,7 @@ from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage import log_names
 from kafkapy.storage.checkpoints import encode_partition_metadata
-from kafkapy.storage.disk_errors import disk_error
+from kafkapy.storage.disk_errors import disk
 from kafkapy.storage.filesystem import FileSystem, write_atomically
 from kafkapy.storage.log_dir_loader import LogDir
 from kafkapy.storage.unified_log import UnifiedLog
@@ -113,7 +112,7 @@ class FutureLogs:
         if future is not None:
             self._resume_cleaning(topic_partition)
             unique, now_ms = self._random.bytes(16).hex(), self._clock.time_ms()
-            with _disk(future.log_dir):
+            with disk(future.log_dir):
                 self._dirs[future.log_dir].retire(self._fs, future, unique, now_ms)
 
     def copy(self, topic_partition: TopicPartition, now_ms: int) -> int:
@@ -126,8 +125,7 @@ class FutureLogs:
         _follow_truncation(current, future, now_ms)
         if future.log_end_offset == current.log_end_offset:
             return 0
-        chunk = min(CHUNK_BYTES, future.config.segment_bytes)
-        found = current.read(future.log_end_offset, chunk, current.log_end_offset, True)
+        found = current.read(future.log_end_offset, CHUNK_BYTES, current.log_end_offset, True)
         return future.append_fetched(found.records, now_ms).bytes
 
     def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
@@ -185,7 +183,7 @@ class FutureLogs:
         future.topic_id = current.topic_id
         if not current.topic_id.is_zero:
             path = f"{future.directory}/{log_names.PARTITION_METADATA}"
-            with _disk(log_dir):
+            with disk(log_dir):
                 write_atomically(self._fs, path, encode_partition_metadata(current.topic_id))
         return future
 
@@ -198,11 +196,11 @@ class FutureLogs:
         directory = f"{future.log_dir}/{log_names.partition_dir_name(future.topic_partition)}"
         log_names.check_is_child(future.log_dir, future.directory)
         self._dirs[future.log_dir].release(future)
-        with _disk(future.log_dir):
+        with disk(future.log_dir):
             self._fs.rename(future.directory, directory)
             self._fs.fsync_dir(future.log_dir)
         directories.take_out(current)
-        with _disk(current.log_dir):
+        with disk(current.log_dir):
             self._fs.fsync_dir(current.log_dir)
         log = directories.open_log(
             future.topic_partition, future.log_dir, directory, future.log_end_offset
@@ -210,14 +208,6 @@ class FutureLogs:
         directories.put_log(log)
         directories.checkpoint_all()
         return log
-
-
-@contextmanager
-def _disk(log_dir: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise disk_error(log_dir, error) from error
 
 
 def _follow_truncation(current: UnifiedLog, future: UnifiedLog, now_ms: int) -> None:

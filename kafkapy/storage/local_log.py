@@ -6,7 +6,7 @@ method may raise OSError, which `UnifiedLog` converts to LogDirFailure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -106,7 +106,7 @@ class LocalLog:
     flushed.
 
     `unflushed` has the closed segments whose indexes are not flushed. An index is flushed when its
-    segment is closed.
+    segment is closed. `on_lowered` is called when a truncation has lowered the recovery point.
     """
 
     __slots__ = (
@@ -114,6 +114,7 @@ class LocalLog:
         "deletions",
         "directory",
         "log_end_offset",
+        "on_lowered",
         "pool",
         "random",
         "recovery_point",
@@ -140,6 +141,7 @@ class LocalLog:
         self.recovery_point = 0
         self.truncations = 0
         self.unflushed: list[LogSegment] = []
+        self.on_lowered: Callable[[], None] = lambda: None
 
     def new_segment(self, base_offset: int, now_ms: int) -> LogSegment:
         """Create an empty segment and make it the active one."""
@@ -249,7 +251,7 @@ class LocalLog:
         self.remove(self.segments.above(offset))
         end = self.segments.active.truncate_to(offset, now_ms)
         self.log_end_offset = end
-        self.recovery_point = min(self.recovery_point, end)
+        self._lower_recovery_point(end)
 
     def truncate_fully(self, offset: int, now_ms: int) -> None:
         """Drop every record. The log begins and ends at `offset` then."""
@@ -258,7 +260,12 @@ class LocalLog:
         self.remove(list(self.segments))
         self.new_segment(offset, created_ms)
         self.log_end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
+        self._lower_recovery_point(offset)
+
+    def _lower_recovery_point(self, end: int) -> None:
+        if end < self.recovery_point:
+            self.recovery_point = end
+            self.on_lowered()
 
     def remove(self, segments: list[LogSegment]) -> None:
         """Remove segments and their files durably, the newest first.

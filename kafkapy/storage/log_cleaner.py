@@ -15,7 +15,7 @@ from kafkapy.common.errors import ApiError, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage.checkpoints import MalformedFile, read_offsets, write_offsets
 from kafkapy.storage.cleaning import CleanedSegment, Cleaning, plan_cleaning
-from kafkapy.storage.disk_errors import StorageShortage, disk_error
+from kafkapy.storage.disk_errors import StorageShortage, disk, disk_error
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.log_names import CLEANED_SUFFIX, CLEANER_CHECKPOINT
@@ -159,10 +159,8 @@ class LogCleaner:
     def _write(self, log_dir: str) -> None:
         offsets = self._offsets(log_dir)
         live = {tp: offset for tp, offset in offsets.items() if tp in self._manager.logs}
-        try:
+        with disk(log_dir):
             write_offsets(self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", live)
-        except OSError as error:
-            raise disk_error(log_dir, error) from error
 
     def commit(self, cleaning: Cleaning, now_ms: int) -> bool:
         """Replace the segments with the cleaned ones. Returns False if the cleaning was aborted.
@@ -174,8 +172,8 @@ class LogCleaner:
         if not self._end(cleaning):
             return False
         try:
-            # A log that is no longer compacted takes a gap above the recovery point for damage.
-            self._manager.checkpoint_recovery_points()
+            with disk(log.log_dir):  # recovery takes a gap above the recovery point for damage
+                self._manager.checkpoint_recovery_points_of(log.log_dir)
             for cleaned in cleaning.cleaned:
                 old = [self._source(log, source.base_offset) for source in cleaned.sources]
                 log.replace_segments([self._open(log, cleaned)], old, now_ms)
@@ -192,8 +190,7 @@ class LogCleaner:
         """End the cleaning, so that another log can be cleaned. Returns False if it was aborted."""
         self.running = None
         log = cleaning.log
-        # A directory that fails while the recovery points are written takes its logs along.
-        if log.cleaning.end() and self._manager.logs.get(log.topic_partition) is log:
+        if log.cleaning.end():
             return True
         logger.info("The cleaning for partition %s is aborted", log.topic_partition)
         cleaning.discard()

@@ -1,8 +1,8 @@
 """Opens a partition's directory: left-overs, segments, recovery, producers (Kafka's `LogLoader`).
 
 After a clean shutdown only the last few batches are read. Otherwise every segment from the recovery
-point on is read again, and truncated at its first damage. Compaction leaves offset gaps between
-segments, so a gap alone is no damage (decision 0041).
+point on is read again, and truncated at its first damage. An offset gap between two of them is
+damage too, unless compaction made it (decision 0041).
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class LogLoader:
         self._now_ms = now_ms
         self._local = LocalLog(pool, directory, config, random, deletions)
         self._unsound: set[int] = set()
+        self._compacted: set[int] = set()
         self._recovery_point = parameters.recovery_point or 0
         self._has_gap = False
 
@@ -97,7 +98,7 @@ class LogLoader:
         fs, directory, parameters = self._pool.fs, self._directory, self._parameters
         durable = self._pool.durable
         fs.make_dir(directory)
-        finish_swaps(self._pool, directory)
+        self._compacted = finish_swaps(self._pool, directory)
         producers = ProducerLog(self._open_segments(), parameters.producers)
         epoch_path = f"{directory}/{log_names.LEADER_EPOCH_CHECKPOINT}"
 
@@ -260,26 +261,26 @@ class LogLoader:
             local.log_end_offset = recovered.next_offset
             self._cut(segment, recovered.valid_bytes, recovered.damage)
             following = suspects[i + 1 :]
-            if following and self._is_lost(following[0].base_offset, recovered.damage):
+            if following and self._is_lost(segment, following[0], recovered.damage):
                 self._drop(following)
                 return
             if segment is not local.segments.active:
                 local.finish(segment)
 
-    def _is_lost(self, next_base_offset: int, damage: str) -> bool:
-        """Whether the segments from `next_base_offset` on must be removed: records before them are
-        lost.
+    def _is_lost(self, segment: LogSegment, following: LogSegment, damage: str) -> bool:
+        """Whether the segments from `following` on must be removed: records before them are lost.
 
         They are removed after damage, as in Kafka (`LogLoader.recoverLog`), or where offsets go
-        back. A gap means that a power cut removed the end of a segment, unless compaction may have
-        made the gap. So it counts only above a known recovery point of a log that is not compacted.
+        back. A gap means that a power cut removed the end of `segment`: the cleaner makes gaps only
+        below the recovery point on disk. If that is unknown, or Kafka's cleaner has just replaced
+        `segment` (it does not write recovery points), the gap is accepted.
         """
         end = self._local.log_end_offset
-        if next_base_offset == end:
+        if following.base_offset == end:
             return False
-        if damage or next_base_offset < end:
+        if damage or following.base_offset < end:
             return True
-        if self._config.compact or self._parameters.recovery_point is None:
+        if segment.base_offset in self._compacted or self._parameters.recovery_point is None:
             self._has_gap = True
             return False
         return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from kafkapy.common.config_def import ConfigValue
@@ -24,7 +25,7 @@ from kafkapy.storage.checkpoints import (
     write_offsets,
 )
 from kafkapy.storage.deletion_queue import DeletionQueue
-from kafkapy.storage.disk_errors import StorageShortage, disk_error
+from kafkapy.storage.disk_errors import StorageShortage, disk
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import DiskSpace, FileSystem
 from kafkapy.storage.flush_task import FlushTask, close_logs
@@ -132,8 +133,8 @@ class LogManager:
                     found = load_log_dir(log_dir, self._pool, self._configs.of, self._random,
                                          self._producers, self._clock.time_ms())  # fmt: skip
                     check_duplicates(self.logs, found)
-                    self.logs.update((log.topic_partition, log) for log in found)
-                    log_dir.logs = len(found)
+                    for log in found:
+                        self.put_log(log)
                     logger.info("Loaded %d logs in %s", len(found), path)
         # From now on a crash can tell a log without a row from a checkpoint that was lost.
         self.checkpoint_recovery_points()
@@ -172,7 +173,7 @@ class LogManager:
             self._configs.set_overrides(topic_partition.topic, overrides)
             log = self._create(topic_partition, name)
         if log.topic_id.is_zero and not topic_id.is_zero:
-            with self._disk(log.log_dir):
+            with disk(log.log_dir):
                 path = f"{log.directory}/{log_names.PARTITION_METADATA}"
                 self._pool.durable.write(path, encode_partition_metadata(topic_id))
             log.topic_id = topic_id
@@ -230,13 +231,14 @@ class LogManager:
         """Make a log serve its partition."""
         self.logs[log.topic_partition] = log
         self._dirs[log.log_dir].logs += 1
+        log.local.on_lowered = partial(self.checkpoint_recovery_points_of, log.log_dir)
 
     def take_out(self, log: UnifiedLog) -> None:
         """Stop serving a log: its directory is renamed now and removed later."""
         log.cleaning.pause()
         log_dir, unique = self._dirs[log.log_dir], self._random.bytes(16).hex()
         log_dir.logs -= 1
-        with self._disk(log.log_dir):
+        with disk(log.log_dir):
             log_dir.retire(self._fs, log, unique, self._clock.time_ms())
         self.on_log_deleted(log)
 
@@ -263,7 +265,19 @@ class LogManager:
 
     def checkpoint_recovery_points(self) -> None:
         """Write `recovery-point-offset-checkpoint` of every live directory."""
-        self._checkpoint(log_names.RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+        for path in self.live_log_dirs:
+            with self._failing(path, True):
+                self.checkpoint_recovery_points_of(path)
+
+    def checkpoint_recovery_points_of(self, log_dir: str) -> None:
+        """Write `recovery-point-offset-checkpoint` of one directory. Recovery does not read what
+        lies below, so a truncation must lower it, and a cleaning raise it, before they go on.
+
+        Raises:
+            OSError: it is not written.
+        """
+        name = log_names.RECOVERY_POINT_CHECKPOINT
+        self._write_offsets(log_dir, name, lambda log: log.recovery_point)
 
     def checkpoint_log_start_offsets(self) -> None:
         """Write `log-start-offset-checkpoint`, for logs whose start is inside their first
@@ -291,12 +305,17 @@ class LogManager:
             log_dir.checkpointed = {log.topic_partition for log in self._logs_of(path)}
 
     def _checkpoint(self, name: str, value: Callable[[UnifiedLog], int | None]) -> None:
-        for path, log_dir in list(self._dirs.items()):
-            offsets = {log.topic_partition: value(log) for log in self._logs_of(path)}
-            known = {key: offset for key, offset in offsets.items() if offset is not None}
+        for path in self.live_log_dirs:
             with self._failing(path, True):
-                write_offsets(self._fs, f"{path}/{name}", known)
-            log_dir.checkpointed.update(known)
+                self._write_offsets(path, name, value)
+
+    def _write_offsets(
+        self, log_dir: str, name: str, value: Callable[[UnifiedLog], int | None]
+    ) -> None:
+        offsets = {log.topic_partition: value(log) for log in self._logs_of(log_dir)}
+        known = {key: offset for key, offset in offsets.items() if offset is not None}
+        write_offsets(self._fs, f"{log_dir}/{name}", known)
+        self._dirs[log_dir].checkpointed.update(known)
 
     def _logs_of(self, log_dir: str) -> list[UnifiedLog]:
         return [log for log in self.logs.values() if log.log_dir == log_dir]
@@ -376,20 +395,13 @@ class LogManager:
             raise LogDirFailure(log_dir, f"All log directories are offline, the last by: {error}")
 
     @contextmanager
-    def _disk(self, log_dir: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise disk_error(log_dir, error) from error
-
-    @contextmanager
     def _failing(self, log_dir: str, may_wait: bool = False) -> Iterator[None]:
         """Call `on_log_dir_failure` for a failure of `log_dir`. Other directories are unaffected.
 
         `may_wait`: the work is repeated later, so a lack of descriptors is no failure.
         """
         try:
-            with self._disk(log_dir):
+            with disk(log_dir):
                 yield
         except StorageShortage as shortage:
             if may_wait:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from kafkapy.record.batch_header import NO_TIMESTAMP, Buffer
+from kafkapy.record.batch_header import NO_TIMESTAMP, BatchHeader, Buffer
 from kafkapy.record.records import batch_records
 from kafkapy.storage import log_names
 from kafkapy.storage.file_records import FilePool, FileRecords
@@ -50,6 +50,20 @@ class Slice(NamedTuple):
     position: int
     size: int
     first_batch_size: int
+
+
+Search = Callable[[bytes, BatchHeader, int, int], TimestampOffset | None]
+"""Finds a record in a batch, as `first_record` does."""
+
+
+def first_record(
+    batch: bytes, header: BatchHeader, timestamp: int, start_offset: int
+) -> TimestampOffset | None:
+    """The first record from `start_offset` on whose timestamp is at least `timestamp`."""
+    for record in batch_records(batch, header):
+        if record.timestamp >= timestamp and record.offset >= start_offset:
+            return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
+    return None
 
 
 class LogSegment:
@@ -279,18 +293,18 @@ class LogSegment:
             max_bytes = size
         return Slice(position, max(min(end - position, max_bytes), 0), size)
 
-    def find_by_timestamp(self, timestamp: int, start_offset: int) -> TimestampOffset | None:
+    def find_by_timestamp(
+        self, timestamp: int, start_offset: int, search: Search = first_record
+    ) -> TimestampOffset | None:
         """The first record at or after `start_offset` whose timestamp is at least `timestamp`."""
         offset = max(self.time_index.lookup(timestamp), start_offset)
         for position, header in self.records.headers(self.offset_index.lookup(offset)):
             if header.max_timestamp < timestamp or header.last_offset < start_offset:
                 continue
             batch = self.records.read(position, header.size)
-            for record in batch_records(batch, header):
-                if record.timestamp >= timestamp and record.offset >= start_offset:
-                    return TimestampOffset(
-                        record.timestamp, record.offset, header.partition_leader_epoch
-                    )
+            found = search(batch, header, timestamp, start_offset)
+            if found is not None:
+                return found
         return None
 
     def next_offset(self) -> int:

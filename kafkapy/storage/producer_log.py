@@ -85,7 +85,10 @@ class ProducerLog:
     ) -> None:
         """Apply an appended batch to the state. An ABORT is added to the index of `segment`."""
         if header.attributes & TRANSACTIONAL_BIT:
-            self.verification.forget(header.producer_id)
+            if marker is None:
+                self.verification.begun(header.producer_id)
+            else:
+                self.verification.ended(header.producer_id, header.producer_epoch)
         completed = self.state.append(header, base_offset, marker)
         if completed is None:
             return

@@ -20,8 +20,9 @@ from kafkapy.storage.log_names import (
 from kafkapy.storage.log_segment import LogSegment, SegmentFiles
 
 
-def finish_swaps(pool: FilePool, directory: str) -> None:
-    """Leave only plain files in `directory`.
+def finish_swaps(pool: FilePool, directory: str) -> set[int]:
+    """Leave only plain files in `directory`. Returns the base offsets of segments that may have
+    been compacted just before the crash: a compaction renames its sources to `.deleted`.
 
     Raises:
         OSError: the work is incomplete; the next start continues it.
@@ -30,9 +31,12 @@ def finish_swaps(pool: FilePool, directory: str) -> None:
     swaps: dict[tuple[int, str], int] = {}
     plain: list[tuple[int, str]] = []
     cleaned: list[tuple[int, str]] = []
+    compacted: set[int] = set()
     for name, _, size, _ in fs.list(directory):
         parsed = parse_offset_file_name(name)
         if name.endswith((DELETED_SUFFIX, TEMPORARY_SUFFIX)):
+            if parsed is not None:
+                compacted.add(parsed[0])
             fs.remove(f"{directory}/{name}")
         elif parsed is None:
             continue
@@ -51,6 +55,7 @@ def finish_swaps(pool: FilePool, directory: str) -> None:
     for _, name in cleaned:
         fs.remove(f"{directory}/{name}")
     _replace(pool, directory, swaps, plain)
+    return compacted | {offset for offset, _ in swaps}
 
 
 def _replace(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from kafkapy.record.records import batch_records
 from kafkapy.storage.local_log import LocalLog
-from kafkapy.storage.log_segment import TimestampOffset
+from kafkapy.storage.log_segment import Search, TimestampOffset, first_record
 
 
-def first_at_or_after(local: LocalLog, timestamp: int, start_offset: int) -> TimestampOffset | None:
+def first_at_or_after(
+    local: LocalLog, timestamp: int, start_offset: int, search: Search = first_record
+) -> TimestampOffset | None:
     """The first record from `start_offset` on whose timestamp is at least `timestamp`."""
     for segment in local.segments:
         if segment.max_timestamp >= timestamp:
-            found = segment.find_by_timestamp(timestamp, start_offset)
+            found = segment.find_by_timestamp(timestamp, start_offset, search)
             if found is not None:
                 return found
     return None
@@ -39,7 +40,7 @@ def offsets_before(
     return sorted(offsets, reverse=True)
 
 
-def latest(local: LocalLog) -> TimestampOffset | None:
+def latest(local: LocalLog, search: Search = first_record) -> TimestampOffset | None:
     """The first record that has the greatest timestamp of the log; None for a log without times."""
     segment = max(local.segments, key=lambda s: s.max_timestamp)
     timestamp = segment.max_timestamp
@@ -47,9 +48,5 @@ def latest(local: LocalLog) -> TimestampOffset | None:
     if found is None:
         return None
     for _, header in segment.records.headers(found[0]):
-        batch = segment.records.read(found[0], header.size)
-        for record in batch_records(batch, header):
-            if record.timestamp == timestamp:
-                return TimestampOffset(timestamp, record.offset, header.partition_leader_epoch)
-        break
+        return search(segment.records.read(found[0], header.size), header, timestamp, 0)
     return None

@@ -17,13 +17,15 @@ from kafkapy.storage.producer_state import NO_OFFSET, ProducerState
 
 class Verification:
     """One request to a coordinator; `is_done` once it is confirmed. `lowest_sequence` is the first
-    sequence with which the transaction may begin here.
+    sequence with which the transaction may begin here. `adds`: the partition is added to the
+    transaction (version 2).
     """
 
-    __slots__ = ("is_done", "lowest_sequence", "producer_epoch")
+    __slots__ = ("adds", "is_done", "lowest_sequence", "producer_epoch")
 
-    def __init__(self, producer_epoch: int, lowest_sequence: int) -> None:
+    def __init__(self, producer_epoch: int, lowest_sequence: int, adds: bool) -> None:
         self.producer_epoch = producer_epoch
+        self.adds = adds
         self.lowest_sequence = lowest_sequence
         self.is_done = False
 
@@ -43,14 +45,16 @@ class TransactionVerification:
         """Whether no verification is remembered."""
         return not self._by_producer
 
-    def begin(self, producer_id: int, producer_epoch: int, sequence: int) -> Verification:
+    def begin(
+        self, producer_id: int, producer_epoch: int, sequence: int, adds: bool = False
+    ) -> Verification:
         """The verification for a producer and epoch, shared by concurrent batches. A batch of
         another epoch, which a zombie may send, has another one.
         """
         by_epoch = self._by_producer.setdefault(producer_id, {})
         found = by_epoch.get(producer_epoch)
         if found is None:
-            found = by_epoch[producer_epoch] = Verification(producer_epoch, sequence)
+            found = by_epoch[producer_epoch] = Verification(producer_epoch, sequence, adds)
         found.lowest_sequence = min(found.lowest_sequence, sequence)
         return found
 
@@ -107,7 +111,17 @@ class TransactionVerification:
                 f"transaction begins with {found.lowest_sequence}",
             )
 
-    def forget(self, producer_id: int) -> None:
-        """Remove the verifications of a producer whose transaction began or ended here."""
+    def begun(self, producer_id: int) -> None:
+        """Remove the verifications of a producer whose transaction has begun here."""
         if self._by_producer:
             self._by_producer.pop(producer_id, None)
+
+    def ended(self, producer_id: int, marker_epoch: int) -> None:
+        """Remove the verifications of transactions that a marker has ended. With version 2 the
+        marker of the previous transaction has the epoch of the next one, which may be under way.
+        """
+        by_epoch = self._by_producer.pop(producer_id, None) if self._by_producer else None
+        if by_epoch:
+            kept = {e: each for e, each in by_epoch.items() if each.adds and e >= marker_epoch}
+            if kept:
+                self._by_producer[producer_id] = kept

@@ -3,8 +3,7 @@
 A method that touches the disk raises LogDirFailure when the disk fails; the log must not be used
 after that.
 
-Invariant: `log_start_offset <= high_watermark <= log_end_offset`, `recovery_point <=
-log_end_offset`.
+Invariant: `log_start_offset <= high_watermark <= log_end_offset >= recovery_point`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from kafkapy.storage.log_append import (
 )
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_offset import LogOffsetMetadata
-from kafkapy.storage.log_segment import LogSegment, TimestampOffset
+from kafkapy.storage.log_segment import LogSegment, Search, TimestampOffset, first_record
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_log import ProducerLog
 from kafkapy.storage.retention import deletable_segments
@@ -434,10 +433,12 @@ class UnifiedLog:
         )  # fmt: skip
 
     def append_as_follower(self, records: memoryview | bytes, now_ms: int) -> LogAppendInfo:
-        """Append a leader's batches unchanged, as one set, without an incomplete last one.
+        """Append a leader's batches unchanged, as one set, without an incomplete last one. The set
+        may exceed `segment.bytes`, as the leader's segment does if that was lowered. (Kafka's
+        follower refuses it, and never catches up.)
 
         Raises:
-            ApiError: CORRUPT_MESSAGE, RECORD_LIST_TOO_LARGE.
+            ApiError: CORRUPT_MESSAGE.
             UnexpectedAppendOffset: the records begin before the log end offset.
         """
         local = self.local
@@ -449,8 +450,6 @@ class UnifiedLog:
             )
         first, last = batches[0][1], batches[-1][1]
         size = batches[-1][0] + last.size
-        if size > self.config.segment_bytes:
-            raise too_large(self.topic_partition, size, self.config)
         newest, record_count = first, 0
         last_offset = last.last_offset
         try:
@@ -581,10 +580,13 @@ class UnifiedLog:
         with self._disk():
             return self.local.aborted_transactions(start, stop)
 
-    def offset_for_timestamp(self, timestamp: int, upper_bound: int) -> TimestampOffset | None:
+    def offset_for_timestamp(
+        self, timestamp: int, upper_bound: int, search: Search = first_record
+    ) -> TimestampOffset | None:
         """The first record below `upper_bound` whose timestamp is at least `timestamp`."""
         with self._disk():
-            found = time_lookup.first_at_or_after(self.local, timestamp, self.log_start_offset)
+            start = self.log_start_offset
+            found = time_lookup.first_at_or_after(self.local, timestamp, start, search)
         return found if found is not None and found.offset < upper_bound else None
 
     def offsets_before(self, timestamp: int | None, now_ms: int) -> list[int]:
@@ -592,7 +594,7 @@ class UnifiedLog:
         with self._disk():
             return time_lookup.offsets_before(self.local, timestamp, self.log_start_offset, now_ms)
 
-    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+    def offset_of_max_timestamp(self, search: Search = first_record) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log."""
         with self._disk():
-            return time_lookup.latest(self.local)
+            return time_lookup.latest(self.local, search)

@@ -28,7 +28,10 @@ ALLOWED: Final[dict[ResourceKind, tuple[Operation, ...]]] = {
         *(_O.READ, _O.WRITE, _O.CREATE, _O.DESCRIBE, _O.DELETE, _O.ALTER),
         *(_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
     ),
-    ResourceKind.GROUP: (_O.READ, _O.DESCRIBE, _O.DELETE),
+    ResourceKind.GROUP: (
+        *(_O.READ, _O.DESCRIBE, _O.DELETE),
+        *(_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),  # as in Kafka 4, which has configs of groups
+    ),
     ResourceKind.CLUSTER: (
         *(_O.CREATE, _O.CLUSTER_ACTION, _O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
         *(_O.IDEMPOTENT_WRITE, _O.ALTER, _O.DESCRIBE),

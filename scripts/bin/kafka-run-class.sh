@@ -35,6 +35,7 @@ case $class in
   *.DeleteRecordsCommand) command=delete-records ;;
   *.ConsumerGroupCommand) command=consumer-groups ;;
   *.TransactionsCommand) command=transactions ;;
+  *.FeatureCommand) command=features ;;
   *.AclCommand) command=acls ;;
   *.ClusterTool) command=cluster ;;
   *.ProducerPerformance) command=producer-perf ;;

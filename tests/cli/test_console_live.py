@@ -10,6 +10,7 @@ import pytest
 
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.kafkapy_process import Kafkapy
+from tests.harness.processes.topics import create_topic
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def kafkapy(broker: BrokerProcess) -> Kafkapy:
 
 
 def make_topic(kafkapy: Kafkapy, name: str, partitions: int = 1) -> str:
-    kafkapy("topics", "--create", "--topic", name, "--partitions", str(partitions))
+    create_topic(kafkapy.bootstrap_servers, name, partitions)
     return name
 
 

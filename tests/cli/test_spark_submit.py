@@ -22,6 +22,7 @@ from dev.docs.mistakes_page import mistakes
 from kafkapy.cli.commands.spark_submit import COMMAND, SparkSubmitOptions
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import wait_until
 from tests.harness.spark.spark_topics import Topic
 
 
@@ -95,7 +96,9 @@ def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Pat
     done = run(*conf, *words, TMPDIR=str(tmp_path / "tmp"))
     assert done.returncode == 0, done.stderr
     assert " INFO " not in done.stderr
-    assert not list((tmp_path / "tmp").glob("kafkapy-*"))
+    wait_until(  # the fork server ends after the job
+        lambda: not list((tmp_path / "tmp").glob("kafkapy-*")), "no file is left"
+    )
     values = values_of(target, 6)
     assert values == [{"user": f"u{n % 2}", "n": n} for n in range(4, 10)]
 

@@ -1,27 +1,31 @@
-"""`kafkapy topics` and `configs` against a running broker, as processes."""
+"""`kafkapy topics` and `configs` against a running broker."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
 from tests.harness.processes.broker_process import BrokerProcess
-from tests.harness.processes.kafkapy_process import Kafkapy
+from tests.harness.scripted import cli
+
+Kafkapy = Callable[..., cli.Outcome]
 
 
 @pytest.fixture(scope="module")
 def kafkapy(broker: BrokerProcess) -> Kafkapy:
-    return Kafkapy(broker.bootstrap_servers)
+    at = ("--bootstrap-server", broker.bootstrap_servers)
+    return lambda name, *words: cli.kafkapy(name, *at, *words)
 
 
 def test_the_life_of_a_topic(kafkapy: Kafkapy) -> None:
     made = kafkapy("topics", "--create", "--topic", "life", "--partitions", "2")
-    assert (made.stdout, made.stderr, made.returncode) == ("Created topic life.\n", "", 0)
+    assert (made.stdout, made.stderr, made.status) == ("Created topic life.\n", "", 0)
     again = kafkapy("topics", "--create", "--topic", "life")
     said = "Error while executing topic command : Topic 'life' already exists.\nHint: "
     assert again.stderr.startswith(said)
-    assert again.returncode == 1
+    assert again.status == 1
     assert kafkapy("topics", "--create", "--topic", "life", "--if-not-exists").stdout == ""
     assert "life" in kafkapy("topics", "--list").stdout.split("\n")
 
@@ -40,7 +44,7 @@ def test_the_life_of_a_topic(kafkapy: Kafkapy) -> None:
     assert "Topic currently has 3 partitions, which is higher than the requested 1." in less.stderr
 
     gone = kafkapy("topics", "--delete", "--topic", "life")
-    assert (gone.stdout, gone.returncode) == ("", 0)
+    assert (gone.stdout, gone.status) == ("", 0)
     missing = kafkapy("topics", "--describe", "--topic", "life")
     assert "Topic 'life' does not exist as expected\n" in missing.stderr
 
@@ -65,7 +69,7 @@ def test_configs_of_a_topic(kafkapy: Kafkapy) -> None:
         "synonyms={DYNAMIC_TOPIC_CONFIG:segment.bytes=5000000"
     )
     wrong = kafkapy("configs", "--alter", *entity, "--add-config", "segment.bytes=x")
-    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert (wrong.status, wrong.stdout) == (1, "")
     assert "segment.bytes" in wrong.stderr
     absent = kafkapy("configs", "--alter", *entity, "--delete-config", "retention.ms")
     assert absent.stderr == "Invalid config(s): retention.ms\n"
@@ -105,15 +109,15 @@ def test_quotas_are_set_shown_and_removed(kafkapy: Kafkapy) -> None:
         ),
     ):
         done = kafkapy("configs", "--alter", *words, "--add-config", f"{key}=1048576")
-        assert (done.returncode, done.stderr) == (0, ""), words
+        assert (done.status, done.stderr) == (0, ""), words
         shown = kafkapy("configs", "--describe", *words).stdout
         assert shown == f"Quota configs for {name} are {key}=1048576.0\n"
         done = kafkapy("configs", "--alter", *words, "--delete-config", key)
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.status, done.stderr) == (0, "")
         assert kafkapy("configs", "--describe", *words).stdout == ""
     address = ("--entity-type", "ips", "--entity-name", "nowhere.invalid")
     done = kafkapy("configs", "--alter", *address, "--add-config", "connection_creation_rate=1")
-    assert done.returncode == 1
+    assert done.status == 1
     assert "nowhere.invalid" in done.stderr
 
 
@@ -126,7 +130,7 @@ def test_refusals_have_the_brokers_words(kafkapy: Kafkapy) -> None:
     }
     for words, text in said.items():
         done = kafkapy("topics", "--create", *words)
-        assert done.returncode == 1
+        assert done.status == 1
         assert f"Error while executing topic command : {text}" in done.stderr
 
 
@@ -134,4 +138,4 @@ def test_what_the_broker_speaks(kafkapy: Kafkapy, broker: BrokerProcess) -> None
     lines = kafkapy("broker-api-versions").stdout.splitlines()
     assert lines[0] == f"{broker.bootstrap_servers} (id: 0 rack: null) -> ("
     assert lines[-1] == ")"
-    assert "\tMetadata(3): 0 to 12 [usable: 12]," in lines
+    assert "\tMetadata(3): 0 to 13 [usable: 13]," in lines

@@ -41,14 +41,21 @@ EXAMPLES = int(os.environ.get("KAFKAPY_PROTOCOL_EXAMPLES", "4"))
 
 KAFKA_4 = {
     ApiKey.PRODUCE: 12,
+    ApiKey.FETCH: 18,
+    ApiKey.LIST_OFFSETS: 10,
+    ApiKey.METADATA: 13,
+    ApiKey.UPDATE_FEATURES: 2,
+    ApiKey.DESCRIBE_CLUSTER: 2,
     ApiKey.END_TXN: 5,
     ApiKey.TXN_OFFSET_COMMIT: 5,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
     ApiKey.CONSUMER_GROUP_DESCRIBE: 1,
+    ApiKey.LIST_CONFIG_RESOURCES: 0,
     **{key: 0 for key in ApiKey if key >= ApiKey.SHARE_GROUP_HEARTBEAT},
 }
-"""The first versions that only Kafka 4 has: tests/unit/protocol/test_kafka_4_messages.py,
-test_consumer_group_messages.py and test_share_group_messages.py.
+"""The first versions that Kafka 3.9 does not have, or has under another name:
+tests/unit/protocol/test_kafka_4_messages.py, test_kafka_4_versions.py and
+test_share_group_messages.py.
 """
 
 
@@ -226,7 +233,7 @@ def expect_header(cls: type[Message], version: int) -> None:
     assert frame == len(expected).to_bytes(4, "big") + expected, f"version {version}"
 
 
-@pytest.mark.parametrize("key", [key for key in ApiKey if KAFKA_4.get(key, 1)])
+@pytest.mark.parametrize("key", [key for key in ApiKey if KAFKA_4.get(key) != 0])
 def test_kio_has_no_version_that_we_lack(key: ApiKey) -> None:
     package = f"kio.schema.{key.name.lower()}"
     beyond = KAFKA_4.get(key, API_VERSIONS[key].last + 1)

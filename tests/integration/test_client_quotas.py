@@ -19,13 +19,9 @@ import orjson
 import pytest
 from confluent_kafka import Consumer, Producer, ThrottleEvent
 
-from kafkapy.admin.configs import (
-    Resource,
-    ResourceType,
-    describe_configs,
-    incremental_alter_configs,
-)
+from kafkapy.admin.configs import Resource, describe_configs, incremental_alter_configs
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest

@@ -17,12 +17,19 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkapy.admin.group_offsets import committed_offsets
 from kafkapy.admin.groups import describe_group
+from kafkapy.admin.transactions import describe_transaction
 from kafkapy.client.cluster import Cluster
-from kafkapy.client.coordinators import find_coordinator
+from kafkapy.client.coordinators import TRANSACTION_KEY_TYPE, find_coordinator
 from kafkapy.client.offsets import LATEST_TIMESTAMP
+from kafkapy.client.transaction import Transaction
 from kafkapy.common.errors import ApiError
-from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.common.topic_partition import (
+    GROUP_METADATA_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    TopicPartition,
+)
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.end_txn import EndTxnRequest
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_group import BrokerGroup
 from tests.harness.processes.group_process import (
@@ -46,7 +53,8 @@ SETTINGS = {
     "group.consumer.heartbeat.interval.ms": "500",
     "group.consumer.min.heartbeat.interval.ms": "500",
 }
-COMMANDS = {"librdkafka": librdkafka_command}
+Command = Callable[[str, str, str, str], list[str]]
+COMMANDS: dict[str, Command] = {"librdkafka": librdkafka_command}
 if apache_kafka.installed(apache_kafka.KAFKA_4):
     COMMANDS["java"] = java_command
 
@@ -69,9 +77,9 @@ class Story:
         self._undo = ExitStack()
         create(brokers, name, len(brokers.brokers))
 
-    def join(self, command: Callable[[str, str, str], list[str]]) -> MemberProcess:
+    def join(self, command: Command, protocol: str = "consumer") -> MemberProcess:
         member = MemberProcess(
-            command(self.brokers.bootstrap_servers, self.topic, self.group),
+            command(self.brokers.bootstrap_servers, self.topic, self.group, protocol),
             self._directory / f"{self.group}-{len(self.members)}.out",
         )
         self._undo.callback(member.kill)
@@ -84,6 +92,21 @@ class Story:
 
     def all_is_consumed(self) -> None:
         self.becomes(lambda: len(consumed(self.members)) == self.sent, f"{self.sent} records")
+
+    def coordinator_is_killed(self) -> None:
+        """Records are consumed without it; then it is back."""
+        with Cluster(self.brokers.bootstrap_servers) as cluster:
+            coordinator = find_coordinator(cluster, self.group)
+        self.brokers.brokers[coordinator].kill()
+        self.produce()
+        self.all_is_consumed()
+        self.brokers.start(coordinator)
+
+    def description(self) -> tuple[str, str, int]:
+        """The type of the group, its state, and how many members it has."""
+        with Cluster(self.brokers.bootstrap_servers) as cluster:
+            group = describe_group(cluster, self.group)
+        return group.type, group.state, len(group.members)
 
     def are_assigned(self, *members: MemberProcess) -> None:
         def share() -> bool:
@@ -171,21 +194,41 @@ def test_members_and_a_coordinator_are_killed(
         story.produce()
         story.are_assigned(first, third)
         story.all_is_consumed()
-        with Cluster(brokers.bootstrap_servers) as cluster:
-            coordinator = find_coordinator(cluster, story.group)
-        brokers.brokers[coordinator].kill()
-        story.produce()
-        story.all_is_consumed()
+        story.coordinator_is_killed()
         assert first.running
         assert third.running
-        brokers.start(coordinator)
         first.stop()
         third.stop()
         assert consumed_after_commit(story.members) == []
         with Cluster(brokers.bootstrap_servers) as cluster:
             assert offsets(cluster, story.group) == ends(cluster, story.topic)
-            group = describe_group(cluster, story.group)
-            assert (group.type, group.state, group.members) == ("Consumer", "Empty", ())
+        assert story.description() == ("Consumer", "Empty", 0)
+
+
+def test_members_change_their_protocol_one_by_one_and_back(
+    brokers: BrokerGroup, tmp_path: Path
+) -> None:
+    """With both clients, if there are both; the coordinator is killed while the group has both
+    protocols."""
+    commands = [librdkafka_command, [*COMMANDS.values()][-1], librdkafka_command]
+    with Story(brokers, tmp_path, "rolled") as story:
+        members = [story.join(command, "classic") for command in commands]
+        story.are_assigned(*members)
+        for protocol, kind in (("consumer", "Consumer"), ("classic", "Classic")):
+            for number, command in enumerate(commands):
+                members[number].stop()
+                story.produce()
+                members[number] = story.join(command, protocol)
+                story.are_assigned(*members)
+                if (protocol, number) == ("consumer", 0):
+                    story.coordinator_is_killed()
+            story.all_is_consumed()
+            assert story.description() == (kind, "Stable", 3)
+        for member in members:
+            member.stop()
+        assert consumed_after_commit(story.members) == []
+        with Cluster(brokers.bootstrap_servers) as cluster:
+            assert offsets(cluster, story.group) == ends(cluster, story.topic)
 
 
 def test_a_regular_expression_is_matched_by_the_coordinator(brokers: BrokerGroup) -> None:
@@ -267,8 +310,16 @@ if apache_kafka.installed(apache_kafka.KAFKA_4):
 if apache_kafka.installed():
 
     def test_apache_kafka_3_9_takes_the_coordinator_over(tmp_path: Path) -> None:
-        """It holds no such groups: they are not offered beside it, and their offsets stay."""
-        settings = {**SETTINGS, "offsets.topic.replication.factor": "2"}
+        """It holds no such groups: they are not offered beside it, and their offsets stay. It goes
+        on with what version 2 left of a transactional id.
+        """
+        settings = {
+            **SETTINGS,
+            "offsets.topic.replication.factor": "2",
+            "transaction.state.log.num.partitions": "1",
+            "transaction.state.log.replication.factor": "2",
+            "transaction.state.log.min.isr": "1",
+        }
         with BrokerGroup(tmp_path, (1, 2), settings) as brokers:
             create(brokers, "t", 2)
             produce(brokers, "t")
@@ -276,6 +327,7 @@ if apache_kafka.installed():
             with Cluster(brokers.bootstrap_servers) as cluster:
                 expected = offsets(cluster, "readers")
                 assert expected == ends(cluster, "t")
+                bumped = commit_with_version_2(cluster, TopicPartition("t", 0))
             ours = brokers.brokers[2]
             assert ours.stop() == 0
             theirs = apache_kafka.ApacheBroker(ours.log_dir, ours.properties, brokers.zookeeper)
@@ -287,6 +339,12 @@ if apache_kafka.installed():
                 with Cluster(theirs.bootstrap_servers) as cluster:
                     wait_until(lambda: coordinates(cluster, 2), "coordinator 2", LIMIT_S)
                     assert offsets(cluster, "readers") == expected
+                    found = describe_transaction(cluster, "two")
+                    assert (found.state, found.producer_epoch) == ("CompleteCommit", bumped)
+                    transaction = Transaction(cluster, "two", 10_000)
+                    assert transaction.identity == (found.producer_id, bumped + 1)
+                    transaction.add([TopicPartition("t", 0)])
+                    transaction.end(committed=False)
                 brokers.brokers[1].start()
             ours.start()
             wait_until(lambda: offers(brokers, 1), "consumer groups", LIMIT_S)
@@ -294,6 +352,27 @@ if apache_kafka.installed():
             consume(brokers, "readers", "t")
             with Cluster(brokers.bootstrap_servers) as cluster:
                 assert offsets(cluster, "readers") == ends(cluster, "t")
+                commit_with_version_2(cluster, TopicPartition("t", 0))
+
+
+def commit_with_version_2(cluster: Cluster, partition: TopicPartition) -> int:
+    """Commit a transaction of the id `two`. Returns the next producer epoch."""
+    transaction = Transaction(cluster, "two", 10_000)
+    transaction.add([partition])
+    request = EndTxnRequest(
+        transactional_id="two",
+        producer_id=transaction.identity.producer_id,
+        producer_epoch=transaction.identity.producer_epoch,
+        committed=True,
+    )
+    coordinator = find_coordinator(cluster, "two", TRANSACTION_KEY_TYPE)
+    response = cluster.request(request, broker_id=coordinator, min_version=5)
+    assert response.error_code == 0
+    assert response.producer_epoch == transaction.identity.producer_epoch + 1
+    wait_until(
+        lambda: describe_transaction(cluster, "two").state == "CompleteCommit", "complete", LIMIT_S
+    )
+    return int(response.producer_epoch)
 
 
 def coordinates(cluster: Cluster, broker_id: int) -> bool:
@@ -311,7 +390,7 @@ def offers(brokers: BrokerGroup, broker_id: int) -> bool:
 
 def is_in_sync(bootstrap_servers: str) -> bool:
     """Whether broker 2 is in every ISR."""
-    names = ["t", GROUP_METADATA_TOPIC]
+    names = ["t", GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC]
     with Cluster(bootstrap_servers) as cluster:
         topics = cluster.metadata(names, refresh=True).topics
         return all(2 in p.isr for name in names for p in topics[name].partitions.values())

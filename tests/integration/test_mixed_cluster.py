@@ -12,7 +12,9 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from kafkapy.admin.configs import Resource, incremental_alter_configs
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.harness.faults.chaos_run import PARTITIONS, TOPIC, Workload
@@ -98,6 +100,22 @@ def move(cluster: FaultCluster) -> None:
     cluster.elect_preferred(TOPIC, PARTITIONS)
 
 
+def configure_what_apache_lacks(cluster: FaultCluster) -> None:
+    """Configs of client metrics and groups; Apache Kafka's broker passes over their notifications,
+    without an error, and applies what comes after them.
+    """
+    apache = cluster.brokers[APACHE]
+    with Cluster(cluster.brokers[1].bootstrap_servers) as client:
+        for kind, name, configs in (
+            (ResourceType.CLIENT_METRICS, "m", {"metrics": "*"}),
+            (ResourceType.GROUP, "g", {"consumer.session.timeout.ms": "50000"}),
+            (ResourceType.TOPIC, TOPIC, {"retention.ms": "87654321"}),
+        ):
+            incremental_alter_configs(client, Resource(kind, name), configs, [])
+    wait_until(lambda: "87654321" in apache.output.read_text(), "a topic's config", LIMIT_S)
+    assert "processing change notification" not in apache.output.read_text()
+
+
 def exchange(cluster: FaultCluster, broker_id: int) -> None:
     """Kill a broker, and go on with its directory as one of the other kind."""
     old = cluster.brokers[broker_id]
@@ -122,6 +140,7 @@ if apache_kafka.installed():
                 make_controller(cluster, controller)
                 administer(cluster)
                 take_producer_ids(cluster)
+                configure_what_apache_lacks(cluster)
                 move(cluster)
                 cluster.brokers[other].stop()  # moves its leaders away first
                 workload.wait_for_progress(100)

@@ -21,6 +21,7 @@ from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.zookeeper_histories import run_history
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
 from tests.harness.processes.zookeeper_twins import Twin, steps, twin
 
@@ -50,11 +51,14 @@ def test_it_keeps_the_contract(case: Case, own: OwnZooKeeper) -> None:
     run(test())
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_same_comes_of_the_same(seed: int, own: OwnZooKeeper, apaches: ZooKeeperServer) -> None:
-    todo, done = steps(seed, STEPS), []
+@pytest.mark.parametrize(("seed", "clients"), [(1, 3), (2, 3), (3, 8)])
+def test_the_same_comes_of_the_same(
+    seed: int, clients: int, own: OwnZooKeeper, apaches: ZooKeeperServer
+) -> None:
+    """Eight clients see both servers killed and back."""
+    todo, done = steps(seed, STEPS, clients=clients, kills=clients == 8), []
     for server in (apaches, own):
-        with twin(server.bootstrap_servers, f"/twin-{seed}") as each:
+        with twin(server, f"/twin-{seed}", clients) as each:
             each.run(todo)
             done.append(each)
     theirs, ours = done
@@ -62,6 +66,16 @@ def test_the_same_comes_of_the_same(seed: int, own: OwnZooKeeper, apaches: ZooKe
         assert found == expected, f"step {number} of seed {seed}"
     assert ours.events == theirs.events
     assert _is_worth_something(theirs)
+
+
+def test_clients_at_once_see_one_order(own: OwnZooKeeper) -> None:
+    """The server is killed once, and back."""
+
+    def restart() -> None:
+        own.kill()
+        own.start()
+
+    assert run_history(own.port, "/history", seed=1, rounds=30, restart=restart) > 8 * 30
 
 
 def _is_worth_something(each: Twin) -> bool:

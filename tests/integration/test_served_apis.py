@@ -40,6 +40,7 @@ from kafkapy.protocol.messages import (
     incremental_alter_configs,
     join_group,
     leave_group,
+    list_config_resources,
     list_offsets,
     list_partition_reassignments,
     metadata,
@@ -52,6 +53,7 @@ from kafkapy.protocol.messages import (
     sasl_authenticate,
     sasl_handshake,
     sync_group,
+    update_features,
 )
 from kafkapy.record.builder import build_batch
 from kafkapy.record.records import iter_records
@@ -60,9 +62,11 @@ from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.wire import RECORDS, Wire
 
 TOPIC = "served"
+# Asked of brokers with metrics only: test_client_metrics.py.
+TELEMETRY = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
 # Asked in test_inter_broker.py, test_served_transactions.py, test_served_share_groups.py and
 # test_delegation_tokens.py.
-ELSEWHERE = {
+ELSEWHERE = TELEMETRY | {
     *(key for key in ApiKey if "SHARE" in key.name),
     ApiKey.LEADER_AND_ISR,
     ApiKey.STOP_REPLICA,
@@ -113,7 +117,8 @@ def test_api_versions(wire: Wire, version: int) -> None:
     )
     response = wire.ask(request, version)
     ranges = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
-    assert ranges == {key: (s.min_version, s.max_version) for key, s in SERVED.items()}
+    served = {key: row for key, row in SERVED.items() if key not in TELEMETRY}
+    assert ranges == {key: (s.min_version, s.max_version) for key, s in served.items()}
 
 
 @each_version(ApiKey.METADATA)
@@ -593,6 +598,24 @@ def test_describe_cluster(wire: Wire, version: int) -> None:
     assert len(response.cluster_id) == 22
 
 
+@each_version(ApiKey.UPDATE_FEATURES)
+def test_update_features(wire: Wire, version: int) -> None:
+    request = update_features.UpdateFeaturesRequest(
+        feature_updates=[update_features.FeatureUpdateKey(feature="nonsense", max_version_level=1)]
+    )
+    response = wire.ask(request, version)
+    assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert "Broker 0 does not support this feature." in response.error_message
+
+
+@each_version(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+def test_describe_topic_partitions(wire: Wire, version: int) -> None:
+    request = request_class(ApiKey.DESCRIBE_TOPIC_PARTITIONS)(response_partition_limit=1)
+    response = wire.ask(request, version)
+    assert sum(len(topic.partitions) for topic in response.topics) == 1
+    assert response.next_cursor is not None
+
+
 @each_version(ApiKey.FIND_COORDINATOR)
 def test_find_coordinator(wire: Wire, version: int) -> None:
     request = request_class(ApiKey.FIND_COORDINATOR)(
@@ -865,6 +888,28 @@ def test_consumer_group_heartbeat(wire: Wire, version: int) -> None:
             topic_partitions=[],
         )
         assert bad.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+@each_version(ApiKey.LIST_CONFIG_RESOURCES)
+def test_list_config_resources(wire: Wire, version: int) -> None:
+    def listed(*kinds: int) -> set[tuple[int, str]]:
+        request = list_config_resources.ListConfigResourcesRequest(resource_types=[*kinds])
+        rows = wire.ask(request, version).config_resources
+        return {(row.resource_type, row.resource_name) for row in rows}
+
+    for kind, key, value in ((16, "metrics", "*"), (32, "consumer.session.timeout.ms", "50000")):
+        configs = [incremental_alter_configs.AlterableConfig(name=key, value=value)]
+        resource = incremental_alter_configs.AlterConfigsResource(
+            resource_type=kind, resource_name="listed", configs=configs
+        )
+        request = incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
+        [row] = wire.ask(request, 1).responses
+        assert row.error_code == 0, row.error_message
+    if version == 0:
+        assert listed() == {(16, "listed")}
+    else:
+        assert listed(16, 32) == {(16, "listed"), (32, "listed")}
+        assert {(2, TOPIC), (4, "0"), (8, "0")} < listed()
 
 
 @each_version(ApiKey.CONSUMER_GROUP_DESCRIBE)

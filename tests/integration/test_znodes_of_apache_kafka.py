@@ -14,9 +14,10 @@ import orjson
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from kafkapy.admin.configs import Resource, ResourceType, incremental_alter_configs
+from kafkapy.admin.configs import Resource, incremental_alter_configs
 from kafkapy.admin.quotas import QuotaEntity, alter_quotas
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.scenarios import interpreter
+from tests.harness.scenarios.consumer import ConsumerWorld
 from tests.harness.scenarios.controller import ControllerWorld
 from tests.harness.scenarios.followers import FollowersWorld
 from tests.harness.scenarios.groups import GroupWorld
@@ -19,6 +20,7 @@ from tests.harness.scenarios.transactions import TransactionWorld
 
 HERE = Path(os.path.relpath(Path(__file__).parent))
 WORLDS: dict[str, Callable[[Path], World]] = {
+    "consumer": lambda directory: ConsumerWorld(),
     "controller": lambda directory: ControllerWorld(),
     "followers": FollowersWorld,
     "groups": lambda directory: GroupWorld(),

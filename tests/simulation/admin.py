@@ -9,16 +9,18 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages import (
     alter_partition_reassignments,
+    alter_replica_log_dirs,
     create_partitions,
     create_topics,
     delete_records,
     delete_topics,
     elect_leaders,
+    incremental_alter_configs,
     metadata,
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.clients import Client, Refused
-from tests.simulation.cluster import TABLE, TOPIC, TRIMMED
+from tests.simulation.cluster import RETAINED, RETENTION_BYTES, TABLE, TOPIC, TRIMMED
 from tests.simulation.tables import CONFIGS
 
 if TYPE_CHECKING:
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 _NONE: Final = int(ErrorCode.NONE)
 _WAIT_MS: Final = 1000
 _PREFERRED, _UNCLEAN = 0, 1
+_TOPIC_RESOURCE, _SET = 2, 0
+_RETENTION: Final = {
+    "retention.bytes": str(RETENTION_BYTES),
+    "segment.bytes": "500",
+    "file.delete.delay.ms": "300",
+}
 
 
 class Admin(Client):
@@ -68,6 +76,8 @@ class Admin(Client):
             wanted.append((TRIMMED, 1, {}))
         if plan.compacts:
             wanted.append((TABLE, 1, CONFIGS))
+        if plan.retains:
+            wanted.append((RETAINED, 1, _RETENTION))
         while wanted and not self.is_stopping:
             name, partitions, configs = wanted[0]
             try:
@@ -136,7 +146,33 @@ class Admin(Client):
         if code is ErrorCode.NONE:
             self.world.counts["deletions of records confirmed"] += 1
 
+    async def change_config(self, segment_bytes: int) -> None:
+        """Another size of segments for the topic under test."""
+        config = incremental_alter_configs.AlterableConfig(
+            name="segment.bytes", config_operation=_SET, value=str(segment_bytes)
+        )
+        resource = incremental_alter_configs.AlterConfigsResource(
+            resource_type=_TOPIC_RESOURCE, resource_name=TOPIC, configs=[config]
+        )
+        request = incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
+        response = await self.node(self.any_broker()).request(request, 1)
+        if response.responses[0].error_code == _NONE:
+            self.world.counts["configs changed"] += 1
+
     # partitions
+
+    async def move(self, broker_id: int, at: TopicPartition, path: str) -> None:
+        """Move a replica to another log directory of its broker."""
+        topic = alter_replica_log_dirs.AlterReplicaLogDirTopic(
+            name=at.topic, partitions=[at.partition]
+        )
+        row = alter_replica_log_dirs.AlterReplicaLogDir(path=path, topics=[topic])
+        request = alter_replica_log_dirs.AlterReplicaLogDirsRequest(dirs=[row])
+        response = await self.node(broker_id).request(request, 2)
+        code = ErrorCode(response.results[0].partitions[0].error_code)
+        self.world.trace.note("admin", f"{at} of broker {broker_id} to {path}: {code.name}")
+        if code is ErrorCode.NONE:
+            self.world.counts["moves to another directory confirmed"] += 1
 
     async def elect(self, unclean: bool) -> None:
         """Elections of all partitions of the topic under test."""

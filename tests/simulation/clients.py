@@ -31,7 +31,13 @@ REQUEST_TIMEOUT_MS: Final = 1500
 METADATA_MAX_AGE_S: Final = 2.0
 _PRODUCE_TIMEOUT_MS: Final = 1000
 _BACKOFF_MS: Final = 60
+_UNDER_WAY: Final = 5
+"""`max.in.flight.requests.per.connection` of an idempotent producer."""
 _FETCH_BYTES: Final = 4096
+_WITHOUT: Final = (4, 5, 7, 8, 10)
+"""Versions of Fetch. Without a leader epoch, later ones let a follower answer that is behind."""
+_WITH_EPOCHS: Final = (9, 10, 11, 12)
+_FETCH_FROM_FOLLOWERS: Final = 11
 
 _NONE: Final = int(ErrorCode.NONE)
 
@@ -173,11 +179,14 @@ class Producer(Client):
     async def _send(self, values: list[int]) -> tuple[Answer, int]:
         """The offset of the first value, -1 if it is only known that it is there."""
         leader = await self.leader(self._topic, self._partition)
+        return await self._send_to(leader, values, self._sequence)
+
+    async def _send_to(self, leader: int, values: list[int], sequence: int) -> tuple[Answer, int]:
         batch = build_batch(
             [self.record(value) for value in values],
             producer_id=self._producer_id,
             producer_epoch=0 if self._producer_id >= 0 else -1,
-            base_sequence=self._sequence if self._producer_id >= 0 else -1,
+            base_sequence=sequence if self._producer_id >= 0 else -1,
         )
         row = produce_messages.PartitionProduceData(index=self._partition, records=batch)
         request = produce_messages.ProduceRequest(
@@ -198,6 +207,64 @@ class Producer(Client):
         raise Refused(ErrorCode(code).name)
 
 
+class Pipeliner(Producer):
+    """An idempotent producer with up to five batches under way.
+
+    A leader that restarted may know the last batch of a producer only, as in Kafka: sent again,
+    those before it are refused. Then nobody knows which are there, and the producer begins anew.
+    """
+
+    async def _run(self) -> None:
+        window: list[tuple[int, list[int]]] = []
+        asked: set[tuple[int, int]] = set()
+        while window or not self.is_stopping:
+            try:
+                if not window:
+                    asked.clear()
+                if self._producer_id < 0:
+                    await self._init()
+                # Nothing new before what is sent again: a leader knows the last five only.
+                for _ in range(0 if window else _UNDER_WAY):
+                    window.append((self._sequence, [self._next_value]))
+                    self._next_value += 1
+                    self._sequence += 1
+                leader = await self.leader(self._topic, self._partition)
+                asked.add((leader, self.world.nodes[leader].life))
+                window = await self._send_all(leader, window)
+            except (NodeUnavailable, Refused):
+                await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
+            except OutOfOrder:
+                if len(asked) == 1:
+                    self._history.out_of_order(self._topic, self._partition, self._known)
+                for _, values in window:
+                    self._history.sent(self._topic, self._partition, values)
+                window, self._producer_id, self._sequence = [], -1, 0
+                self.world.counts["pipelines that began anew"] += 1
+            await self.pause(20, 160)
+        self.is_done = True
+
+    async def _send_all(
+        self, leader: int, window: list[tuple[int, list[int]]]
+    ) -> list[tuple[int, list[int]]]:
+        """Send all; returns those that are not acknowledged. Raises OutOfOrder of the first."""
+        tasks = [self._send_to(leader, values, sequence) for sequence, values in window]
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        left = []
+        for (sequence, values), found in zip(window, answers, strict=True):
+            if isinstance(found, OutOfOrder) and not left:
+                raise found
+            if isinstance(found, NodeUnavailable | Refused | OutOfOrder):
+                left.append((sequence, values))
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            answer, offset = found
+            self._known = answer
+            self._history.acknowledged(answer, self._topic, self._partition, values, offset)
+            self.world.counts["batches acknowledged in a pipeline"] += 1
+        return left
+
+
 class OutOfOrder(Exception):
     """The partition does not know what was acknowledged before: it lost something."""
 
@@ -205,7 +272,8 @@ class OutOfOrder(Exception):
 class Reader(Client):
     """Polls one partition from its start, up to offset `end` once that is known.
 
-    One with an assigned partition names the leader epoch that it knows (KIP-320).
+    One with an assigned partition names the leader epoch that it knows (KIP-320), and, if it has a
+    `rack`, reads from the replica there (KIP-392). Others speak older versions.
     """
 
     def __init__(
@@ -217,9 +285,14 @@ class Reader(Client):
         partition: int,
         mode: Mode,
         end: int | None = None,
+        rack: str = "",
     ) -> None:
         super().__init__(world, name)
         self.position = 0
+        self._rack = rack
+        names_epoch = mode is Mode.ASSIGN
+        versions = (_FETCH_FROM_FOLLOWERS,) if rack else _WITH_EPOCHS if names_epoch else _WITHOUT
+        self._version = world.random.choice(versions)
         self._history = history
         self._topic = topic
         self._partition = partition
@@ -243,6 +316,7 @@ class Reader(Client):
         at = TopicPartition(self._topic, self._partition)
         epoch = self.leader_epochs[at] if self._mode is Mode.ASSIGN else -1
         asks_again_s = asyncio.get_running_loop().time() + METADATA_MAX_AGE_S
+        asked = leader
         while not self.is_stopping and asyncio.get_running_loop().time() < asks_again_s:
             row = fetch.FetchPartition(
                 partition=self._partition,
@@ -255,19 +329,23 @@ class Reader(Client):
                 min_bytes=1,
                 max_bytes=_FETCH_BYTES,
                 topics=[fetch.FetchTopic(topic=self._topic, partitions=[row])],
+                rack_id=self._rack,
             )
             asked_us = self.world.events.now_us
-            # Without a leader epoch, later versions let a follower answer that is behind.
-            response = await self.node(leader).request(request, 10)
+            response = await self.node(asked).request(request, self._version)
             [answer] = response.responses[0].partitions
-            if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and asked == leader:
                 self._history.out_of_range(*at, self.position, self._known)
                 self.position = 0
             if answer.error_code != _NONE:
                 raise Refused(ErrorCode(answer.error_code).name)
-            if epoch >= 0:
+            if epoch >= 0 and asked == leader:
                 self._history.fetched(leader, at, epoch, asked_us)
-            self._known = self._history.answer(leader, *at)
+            self._known = self._history.answer(asked, *at)
+            if asked != leader:
+                self.world.counts["fetches answered by followers"] += 1
+            elif answer.preferred_read_replica >= 0:
+                asked = answer.preferred_read_replica
             self._take(bytes(answer.records or b""))
             if self.end is not None and self.position >= self.end:
                 return

@@ -20,6 +20,9 @@ TRIMMED = "trimmed"
 """The topic whose records are deleted on request."""
 TABLE = "table"
 """The topic that is compacted."""
+RETAINED = "retained"
+"""The topic whose old segments are deleted."""
+RETENTION_BYTES = 1500
 
 
 class Cluster:
@@ -35,6 +38,8 @@ class Cluster:
         self.targets: dict[TopicPartition, list[tuple[int, ...]]] = {}
         self.offsets_found: dict[str, int] = {}
         self.never_settled: list[str] = []
+        self.dark_us = -1
+        """When all machines lost power, -1 for never."""
         self.checkers: list[Checker] = []
         self.committed_ends: dict[PartitionKey, int] = {}
         self.on_truncation: Callable[[Node], None] = lambda node: None
@@ -75,10 +80,12 @@ class Cluster:
         for node in self.world.nodes.values():
             if node.host not in hosts or node.built is None:
                 continue
+            left, node.short_disk.left = node.short_disk.left, None  # checkers are not the broker
             for partition in node.partitions():
                 self._look_at(node, partition)
             for checker in self.checkers:
                 checker.on_step(node)
+            node.short_disk.left = left
 
     def _look_at(self, node: Node, partition: Partition) -> None:
         log = partition.log
@@ -144,7 +151,17 @@ class Cluster:
         found += [f"there is no topic {name}" for name in wanted if name not in self.topics()]
         for topic_partition in self.partitions():
             found += self._unsettled_partition(topic_partition)
+        for node in self.world.nodes.values():
+            found += self._unfinished(node)
         return found
+
+    @property
+    def segment_bytes(self) -> int:
+        """The config that was last set for the topic under test, 0 for none."""
+        stored = self.znode(paths.config("topics", TOPIC)) or {}
+        config = stored.get("config") or {}
+        assert isinstance(config, dict)
+        return int(config.get("segment.bytes", 0))
 
     def _unsettled_partition(self, topic_partition: TopicPartition) -> list[str]:
         topic = self.znode(paths.topic(topic_partition.topic))
@@ -159,13 +176,15 @@ class Cluster:
             if moving.get(index):
                 return [f"{topic_partition} is being reassigned: {key} {moving[index]}"]
         replicas, isr = self.assignment(topic_partition) or (), state["isr"]
+        leader = state["leader"]
         assert isinstance(isr, list)
+        assert isinstance(leader, int)
         if set(isr) != set(replicas):
-            return [f"{topic_partition} has ISR {isr} of {replicas}, leader {state['leader']}"]
-        return self._unequal_logs(topic_partition, replicas, state["leader"])
+            return [f"{topic_partition} has ISR {isr} of {replicas}, leader {leader}"]
+        return self._unequal_logs(topic_partition, replicas, leader)
 
     def _unequal_logs(
-        self, topic_partition: TopicPartition, replicas: Sequence[int], leader: object
+        self, topic_partition: TopicPartition, replicas: Sequence[int], leader: int
     ) -> list[str]:
         topic, index = topic_partition
         ends, starts = {}, {}
@@ -181,7 +200,32 @@ class Cluster:
             starts[broker_id] = partition.log.log_start_offset
         if len({end for end, _ in ends.values()}) != 1 or any(e != h for e, h in ends.values()):
             return [f"{topic_partition} has (log end, high watermark) {ends}"]
-        assert isinstance(leader, int)
-        if min(starts.values()) < starts.get(leader, 0):
-            return [f"{topic_partition} begins at {starts}, leader {leader}"]
+        if min(starts.values()) < starts.get(leader, 0):  # whoever leads may have gone back
+            return [f"{topic_partition} begins at {starts}; {leader} leads"]
         return []
+
+    def _unfinished(self, node: Node) -> list[str]:
+        """The work that a broker has not done yet."""
+        built = node.built
+        if built is None:
+            return []
+        found = [
+            f"{at} still moves to another directory of broker {node.broker_id}"
+            for at in built.replicas.log_manager.futures.logs
+        ]
+        topics = self.topics()
+        found += [
+            f"broker {node.broker_id} still has {at}, which was deleted"
+            for at in built.replicas.log_manager.logs
+            if at.topic not in topics
+        ]
+        wanted = self.segment_bytes
+        for partition in node.partitions():
+            log, at = partition.log, partition.topic_partition
+            if at.topic == TOPIC and wanted not in (0, log.config.segment_bytes):
+                found.append(f"broker {node.broker_id} does not apply segment.bytes to {at}")
+            first = log.segments.first
+            is_large = log.size_bytes - first.size >= RETENTION_BYTES and len(log.segments) > 1
+            if at.topic == RETAINED and is_large:
+                found.append(f"{at} of broker {node.broker_id} has {log.size_bytes} bytes")
+        return found

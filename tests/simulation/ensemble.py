@@ -17,7 +17,7 @@ from kazoo.protocol.states import ZnodeStat as KazooStat
 
 from kafkapy.zk import zookeeper as port
 from kafkapy.zk.embedded.znode_tree import Transaction, TreeNode, ZnodeTree
-from tests.simulation.events import Event
+from tests.simulation.events import WALL_EPOCH_MS, Event
 from tests.simulation.network import Pipe
 
 if TYPE_CHECKING:
@@ -100,6 +100,16 @@ class Ensemble:
         self._data_watches: dict[str, dict[Link, None]] = {}
         self._child_watches: dict[str, dict[Link, None]] = {}
         self._children_zxid: dict[str, int] = {}
+        self._loses_answer_of = ""
+
+    def lose_answer(self, name: str) -> None:
+        """The next write of a znode of this name succeeds, and its connection is lost before the
+        answer."""
+        self._loses_answer_of = f"/{name}"
+
+    def remove(self, path: str) -> None:
+        """Somebody deletes a znode by hand."""
+        self._transact([port.Delete(path)], 0)
 
     # sessions
 
@@ -174,8 +184,22 @@ class Ensemble:
             return
         self.heard(session)
         value, error = self._carry_out(link, session, record)
+        if self._loses_answer_of and error is None and self._writes(record):
+            self._loses_answer_of = ""
+            self._trace.note(HOST, f"the answer to session 0x{session.session_id:x} is lost")
+            self._forget(link)
+            session.link = None
+            link.end()
+            return
         zxid = self.tree.zxid
         link.back.send(lambda: answer(value, error, zxid))
+
+    def _writes(self, record: Any) -> bool:
+        """Whether this is the write whose answer is to be lost."""
+        if record.type == wire.Transaction.type:
+            return any(self._writes(each) for each in record.operations)
+        is_write = record.type in (wire.Create.type, wire.SetData.type)
+        return is_write and record.path.endswith(self._loses_answer_of)
 
     def _carry_out(self, link: Link, session: Session, record: Any) -> tuple[Any, Exception | None]:
         kind = record.type
@@ -226,7 +250,7 @@ class Ensemble:
 
     def _transact(self, ops: Sequence[port.Op], session_id: int) -> list[Any]:
         tree = self.tree
-        time_ms = self._events.now_us // 1000
+        time_ms = WALL_EPOCH_MS + self._events.now_us // 1000
         applied = tree.apply(Transaction(tree.zxid + 1, time_ms, session_id, ops))
         for kind, path in applied.events:
             if kind is port.WatchKind.CHILDREN_CHANGED:

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
+WALL_EPOCH_MS: Final = 1_700_000_000_000
+"""The wall-clock time at which a simulation begins."""
 
 Callback = Callable[[], None]
 

@@ -9,12 +9,26 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.storage import log_names
 from kafkapy.zk.stores import paths
 from tests.simulation.admin import Admin
-from tests.simulation.cluster import TABLE, TOPIC, TRIMMED, Cluster
+from tests.simulation.checkers.base import Violation
+from tests.simulation.cluster import RETAINED, TABLE, TOPIC, TRIMMED, Cluster
 from tests.simulation.ensemble import HOST as ZOOKEEPER
-from tests.simulation.events import MS_US
+from tests.simulation.events import MS_US, SECOND_US
+from tests.simulation.kill_points import KILL_POINTS, disarm, kill_at
 from tests.simulation.node import Node
+
+CHECKPOINTS: Final = (
+    log_names.RECOVERY_POINT_CHECKPOINT,
+    log_names.LOG_START_CHECKPOINT,
+    log_names.HIGH_WATERMARK_CHECKPOINT,
+    log_names.CLEANER_CHECKPOINT,
+)
+_NOTICED_US: Final = 8 * SECOND_US
+_CLOCKS_APART_MS: Final = 400_000
+"""A broker whose clock is 15 minutes ahead deletes config changes that others have not read, as in
+Kafka."""
 
 
 class Faults:
@@ -49,10 +63,13 @@ class Faults:
             self.world.ensemble.start()
         for node in self.world.nodes.values():
             node.faulty_disk.fail_at = 0
+            disarm(node)
+            node.short_disk.left = None
             node.resume()
-            self._replace_disk(node)
             if not node.is_up:
                 node.power_on()
+        if any(node.has_failed_disk for node in self.world.nodes.values()):
+            self.world.events.after(_NOTICED_US, self._replace_disks)
 
     # helpers
 
@@ -99,13 +116,43 @@ class Faults:
     def kill_leader(self) -> bool:
         return self._kill(self._leader())
 
+    def kill_at_a_point(self) -> bool:
+        """A broker ends in the middle of a change of its disk, if it comes to that soon."""
+        node = self._some()
+        if node is None or node.process is None:
+            return False
+        point = self.world.random.choice(list(KILL_POINTS))
+        self._note(f"kill -9 {node.host} when {point}")
+
+        def kill() -> None:
+            if self._kill(node):
+                self.world.counts[f"killed when {point}"] += 1
+
+        kill_at(node, point, self.world.random.randrange(1, 5), kill)
+        return False  # counted when it happens
+
     def power_cut(self) -> bool:
         node = self.world.nodes[self.cluster.plan.fragile]
-        if not node.is_up:
+        if not node.is_up or self.cluster.dark_us >= 0:
             return False
         node.cut_power(self.world.random.randrange(1 << 30))
         self._for(100, 3500, node.power_on)
         return self._note(f"power cut at {node.host}")
+
+    def power_cut_of_all(self) -> bool:
+        """The building has no power. It happens once, and no machine loses power after that."""
+        nodes = [node for node in self.world.nodes.values() if node.is_up]
+        if self.cluster.dark_us >= 0 or not nodes:
+            return False
+        self.cluster.dark_us = self.world.events.now_us
+        for node in nodes:
+            node.cut_power(self.world.random.randrange(1 << 30))
+            self._for(100, 3500, node.power_on)
+        return self._note("power cut at all brokers")
+
+    def blackout(self) -> bool:
+        """The controller dies with the fragile broker: the next one knows of neither."""
+        return self._kill(self._controller()) and self.power_cut()
 
     def power_cut_after_truncation(self) -> bool:
         """The next time that the fragile broker truncates a log, its power is cut soon after."""
@@ -122,7 +169,7 @@ class Faults:
             if not self._is_over and self.power_cut():
                 self.world.counts["power cut after truncation"] += 1
 
-        self._for(0, 150, cut)
+        self._for(0, 80, cut)
 
     def pause(self) -> bool:
         node = self._some()
@@ -223,6 +270,20 @@ class Faults:
         self._for(100, 2500, start)
         return self._note("ZooKeeper is down")
 
+    def lost_answer(self) -> bool:
+        """The next partition state is written, and the controller is not told."""
+        self.world.ensemble.lose_answer("state")
+        return self._note("the answer to the next write of a partition state is lost")
+
+    def depose_controller(self) -> bool:
+        """Somebody deletes the controller's znode: it hears of it later than others."""
+        ensemble = self.world.ensemble
+        if ensemble.is_down or paths.CONTROLLER not in ensemble.tree.nodes:
+            return False
+        self._note("the controller is deposed")
+        ensemble.remove(paths.CONTROLLER)
+        return True
+
     # disks
 
     def disk_failure(self) -> bool:
@@ -233,8 +294,28 @@ class Faults:
         disk.prefix = self.world.random.choice(node.log_dirs)
         disk.fail_at = disk.changes + self.world.random.randrange(1, 20)
         disk.for_good = True
-        self._for(1000, 5000, lambda: self._replace_disk(node))
+
+        def replace() -> None:
+            if not self._is_over:
+                self._replace_disk(node)
+
+        self._for(1000, 9000, replace)
         return self._note(f"the disk {disk.prefix} of {node.host} fails soon")
+
+    def _replace_disks(self) -> None:
+        """After the end. By now others lead what the failed disks had."""
+        for at in self.cluster.partitions():
+            state = self.cluster.znode(paths.partition_state(*at)) or {}
+            leader, isr = state.get("leader"), state.get("isr") or []
+            assert isinstance(isr, list)
+            for node in self.world.nodes.values():
+                hosts = [partition.topic_partition for partition in node.partitions()]
+                is_offline = node.has_failed_disk and at not in hosts
+                if is_offline and node.broker_id == leader and len(isr) > 1:
+                    what = f"{at} is still led by broker {leader}, whose disk failed, of ISR {isr}"
+                    raise Violation("Convergence", what)
+        for node in self.world.nodes.values():
+            self._replace_disk(node)
 
     def _replace_disk(self, node: Node) -> None:
         """A broker that goes on without one of its disks is restarted when that is whole again."""
@@ -243,7 +324,75 @@ class Faults:
             node.kill()
             node.start()
 
+    def slow_disk(self) -> bool:
+        """The threads of a broker are slow, above all at fsync."""
+        node = self._some()
+        if node is None or node.process is None:
+            return False
+        process, usual_us = node.process, node.process.thread_us
+        process.thread_us = self.world.random.randrange(200, 2500) * MS_US
+
+        def recover() -> None:
+            process.thread_us = usual_us
+
+        self._for(500, 4000, recover)
+        return self._note(f"the disk of {node.host} is slow")
+
+    def few_descriptors(self) -> bool:
+        """A broker can open no more files for a while."""
+        node = self._some()
+        if node is None or node.short_disk.left is not None:
+            return False
+        node.short_disk.left = self.world.random.randrange(6)
+
+        def recover() -> None:
+            node.short_disk.left = None
+
+        self._for(50, 1500, recover)
+        return self._note(f"{node.host} has {node.short_disk.left} descriptors left")
+
+    def lost_checkpoint(self) -> bool:
+        """One of a directory's checkpoints is lost while its broker is down."""
+        node = self._some()
+        if node is None:
+            return False
+        random, directory = self.world.random, self.world.random.choice(node.log_dirs)
+        name = random.choice(CHECKPOINTS)
+        path = f"{directory}/{name}"
+        if node.disk.stat(path) is None or not self._kill(node):
+            return False
+        node.disk.remove(path)
+        if random.random() < 0.5:
+            file = node.disk.open(path, create=True)
+            file.pwritev([random.choice((b"", b"0\n3\nnonsense"))], 0)
+            file.close()
+        node.disk.commit_names()
+        return self._note(f"{path} of {node.host} is lost")
+
+    def clock_jump(self) -> bool:
+        """Someone sets a machine's clock."""
+        node = self.world.random.choice(list(self.world.nodes.values()))
+        ahead_ms = self.world.random.randrange(-_CLOCKS_APART_MS, _CLOCKS_APART_MS)
+        node.wall_ahead_ms = ahead_ms
+        return self._note(f"the clock of {node.host} is set {ahead_ms} ms ahead")
+
     # administration
+
+    def move_directory(self) -> bool:
+        """A replica goes to another directory of its broker."""
+        node = self._some()
+        if node is None or not node.partitions():
+            return False
+        hosted = self.world.random.choice(node.partitions()).topic_partition
+        path = self.world.random.choice(node.log_dirs)
+        return self._ask(
+            lambda: self.admin.move(node.broker_id, hosted, path),
+            f"{hosted} of {node.host} moves to {path}",
+        )
+
+    def change_config(self) -> bool:
+        size = self.world.random.choice((300, 1000, 4096, 100_000))
+        return self._ask(lambda: self.admin.change_config(size), f"segment.bytes is {size}")
 
     def _ask(self, work: Callable[[], object], what: str) -> bool:
         if self.admin.is_busy:
@@ -272,6 +421,7 @@ class Faults:
         found = [TopicPartition(TOPIC, index) for index in range(plan.partitions)]
         found += [TopicPartition(TRIMMED, 0)] * plan.trims
         found += [TopicPartition(TABLE, 0)] * plan.compacts
+        found += [TopicPartition(RETAINED, 0)] * plan.retains
         return self.world.random.choice(found)
 
     def delete_records(self) -> bool:
@@ -318,7 +468,10 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "kill": Faults.kill,
     "kill controller": Faults.kill_controller,
     "kill leader": Faults.kill_leader,
+    "kill at a point": Faults.kill_at_a_point,
     "power cut": Faults.power_cut,
+    "power cut of all": Faults.power_cut_of_all,
+    "blackout": Faults.blackout,
     "power cut after truncation": Faults.power_cut_after_truncation,
     "pause": Faults.pause,
     "controlled shutdown": Faults.controlled_shutdown,
@@ -328,6 +481,8 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "cut from zookeeper": Faults.cut_from_zookeeper,
     "expire session": Faults.expire_session,
     "zookeeper restart": Faults.zookeeper_restart,
+    "lost answer": Faults.lost_answer,
+    "depose controller": Faults.depose_controller,
     "slow link": Faults.slow_link,
     "disk failure": Faults.disk_failure,
     "reassign": Faults.reassign,
@@ -338,4 +493,10 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "create topic": Faults.create_topic,
     "delete topic": Faults.delete_topic,
     "grow topic": Faults.grow_topic,
+    "change config": Faults.change_config,
+    "move to another directory": Faults.move_directory,
+    "clock jump": Faults.clock_jump,
+    "slow disk": Faults.slow_disk,
+    "few descriptors": Faults.few_descriptors,
+    "lost checkpoint": Faults.lost_checkpoint,
 }

@@ -1,7 +1,11 @@
-"""Groups of the simulated cluster that commit offsets: one without members, one with."""
+"""Groups of the simulated cluster that commit offsets: one without members, one with.
+
+What a group commits for partition p is judged under the name `GROUP/p`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ErrorCode
@@ -24,20 +28,33 @@ _NONE: Final = int(ErrorCode.NONE)
 _NOBODY: Final = -1
 SESSION_TIMEOUT_MS: Final = 2000
 _REBALANCE_TIMEOUT_MS: Final = 1000
-_TOKEN: Final = b"commits"
 _STALE_COMMITS: Final = 0.4
 """How often a member that has joined plays one that was left behind."""
+_RESTARTS: Final = 0.2
+"""How often a static member comes back as another process."""
 
 
 class GroupClient(Client):
     """Base class of a group's clients. Requests raise NodeUnavailable or Refused."""
 
+    version = 8
+    """Of OffsetCommit: from 9 on, members of consumer groups may commit."""
+
     def __init__(
-        self, world: World, history: SimHistory, host: str, group: str, topic: str
+        self,
+        world: World,
+        history: SimHistory,
+        host: str,
+        group: str,
+        topic: str,
+        partitions: int = 1,
+        instance_id: str | None = None,
     ) -> None:
         super().__init__(world, host)
         self.group = group
         self.topic = topic
+        self.partitions = partitions
+        self.instance_id = instance_id
         self.history = history
         self.generation = _NOBODY
         self.member_id = ""
@@ -47,6 +64,10 @@ class GroupClient(Client):
     async def run(self) -> None:
         """Until told to stop."""
         raise AssertionError("a group client says what it does")
+
+    def name_of(self, partition: int) -> str:
+        """The name of what the group commits for a partition."""
+        return f"{self.group}/{partition}"
 
     async def ask(self, request: Any, version: int) -> Any:
         """Ask the group's coordinator: the same one as before, until `lose_coordinator`."""
@@ -58,41 +79,56 @@ class GroupClient(Client):
         """It did not answer, or refused: ask who it is now. Another one may know less."""
         self._coordinator = None
 
-    async def commit(self, offset: int) -> None:
-        code = await self._commit_as(self.member_id, self.generation, offset)
+    async def commit(self, offset: int, partition: int = 0) -> None:
+        code = await self.commit_as(self.member_id, self.generation, offset, partition)
         if code is not ErrorCode.NONE:
             raise Refused(code.name)
-        self.history.committed(self._answer(), self.group, offset)
+        self.history.committed(self.answer(), self.name_of(partition), offset)
 
-    def _answer(self) -> Answer:
+    def answer(self) -> Answer:
         """The coordinator has answered just now."""
-        return self.history.answer(self._answered_by, GROUP_METADATA_TOPIC, 0)
+        return self.history.answer(self.answered_by, GROUP_METADATA_TOPIC, 0)
 
     @property
-    def _answered_by(self) -> int:
+    def answered_by(self) -> int:
         """The coordinator, -1 if none is known."""
         return -1 if self._coordinator is None else self._coordinator
 
-    async def _commit_as(self, member_id: str, generation: int, offset: int) -> ErrorCode:
-        row = offset_commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    async def commit_as(
+        self, member_id: str, generation: int, offset: int, partition: int
+    ) -> ErrorCode:
+        """The error code of a commit in somebody's name."""
+        row = offset_commit.OffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=offset
+        )
         topic = offset_commit.OffsetCommitRequestTopic(name=self.topic, partitions=[row])
         request = offset_commit.OffsetCommitRequest(
             group_id=self.group,
             generation_id_or_member_epoch=generation,
             member_id=member_id,
+            group_instance_id=self.instance_id,
             topics=[topic],
         )
-        response = await self.ask(request, 8)
+        response = await self.ask(request, self.version)
         return ErrorCode(response.topics[0].partitions[0].error_code)
 
-    async def fetch(self) -> int:
+    async def fetch(self, partition: int = 0) -> int:
         """The committed offset, -1 for none."""
-        topic = offset_fetch.OffsetFetchRequestTopic(name=self.topic, partition_indexes=[0])
+        topic = offset_fetch.OffsetFetchRequestTopic(name=self.topic, partition_indexes=[partition])
         request = offset_fetch.OffsetFetchRequest(group_id=self.group, topics=[topic])
         response = await self.ask(request, 7)
         if response.error_code != _NONE or response.topics[0].partitions[0].error_code != _NONE:
             raise Refused("no offsets")
         return int(response.topics[0].partitions[0].committed_offset)
+
+    async def take_over(self, partition: int, known: tuple[Answer, int]) -> int:
+        """The committed offset of a partition that is now this member's: at least the known one."""
+        found = await self.fetch(partition)
+        if found < known[1]:
+            if not self.leads(self.answered_by, GROUP_METADATA_TOPIC):
+                raise Refused("a coordinator that was replaced, and has not heard of it")
+            self.history.went_back(self.name_of(partition), known, found)
+        return found
 
 
 class Committer(GroupClient):
@@ -112,63 +148,79 @@ class Committer(GroupClient):
 
 
 class Member(GroupClient):
-    """One of several members: whom the group's leader picks goes on from the committed offset.
+    """One of several members: each goes on from the committed offsets of the partitions that the
+    group's leader gives it.
 
     Now and then one commits for a generation that is over, or for a member that never was: as one
-    does that was paused and has not heard. It must be refused.
+    does that was paused and has not heard. It must be refused. A static member comes back as
+    another process now and then, after which its former id must be refused.
     """
 
     async def run(self) -> None:
         while not self.is_stopping:
             try:
-                is_chosen = await self._join()
-                known = self.history.last_commit(self.group)
+                former = self._restart()
+                mine = await self._join()
+                known = {p: self.history.last_commit(self.name_of(p)) for p in mine}
                 self.world.counts["generations joined"] += 1
-                if is_chosen:
-                    answer = self._answer()
-                    self.history.owns(answer, self.group, self.generation, self.member_id)
-                if self.world.random.random() < _STALE_COMMITS:
-                    await self._commit_stale()
-                await self._take_part(is_chosen, known)
+                owner = self.instance_id or self.member_id
+                for partition in mine:
+                    name = self.name_of(partition)
+                    self.history.owns(self.answer(), name, self.generation, owner)
+                if former:
+                    await self._commit_stale(former, self.generation, mine)
+                elif self.world.random.random() < _STALE_COMMITS:
+                    await self._commit_stale(*self._stale(), mine)
+                await self._take_part(known)
             except (NodeUnavailable, Refused):
                 self.lose_coordinator()
                 await self.pause(50, 200)
         self.is_done = True
 
-    async def _commit_stale(self) -> None:
+    def _restart(self) -> str:
+        """The former id of a static member that comes back, '' if it does not."""
+        former = self.member_id
+        if not (self.instance_id and former and self.world.random.random() < _RESTARTS):
+            return ""
+        self.world.counts["static members restarted"] += 1
+        self.member_id = ""
+        return former
+
+    def _stale(self) -> tuple[str, int]:
+        if self.world.random.random() < 0.5 and not self.instance_id:
+            return "nobody", self.generation
+        return self.member_id, self.generation - 1
+
+    async def _commit_stale(self, member_id: str, generation: int, mine: list[int]) -> None:
         """This generation's assignment is in the log: nobody may accept the one before."""
-        member_id, generation = self.member_id, self.generation - 1
-        if self.world.random.random() < 0.5:
-            member_id, generation = "nobody", self.generation
-        code = await self._commit_as(member_id, generation, 0)
+        partition = mine[0] if mine else 0
+        code = await self.commit_as(member_id, generation, 0, partition)
         self.world.counts["stale commits"] += 1
         if code is ErrorCode.NONE:
-            self.history.stale_commit(self._answer(), self.group, generation, member_id)
+            name = self.name_of(partition)
+            self.history.stale_commit(self.answer(), name, generation, member_id)
 
-    async def _take_part(self, is_chosen: bool, known: tuple[Answer, int]) -> None:
+    async def _take_part(self, known: dict[int, tuple[Answer, int]]) -> None:
         """Until the generation is over (Refused)."""
-        if is_chosen:
-            found = await self.fetch()
-            if found < known[1]:
-                if not self.leads(self._answered_by, GROUP_METADATA_TOPIC):
-                    raise Refused("a coordinator that was replaced, and has not heard of it")
-                self.history.went_back(self.group, known, found)
+        found = {p: await self.take_over(p, last) for p, last in known.items()}
         while not self.is_stopping:
-            if is_chosen:
-                found += 1
-                await self.commit(found)
+            if found:
+                partition = self.world.random.choice(list(found))
+                found[partition] += 1
+                await self.commit(found[partition], partition)
             else:
                 await self._beat()
             await self.pause(50, 300)
 
-    async def _join(self) -> bool:
-        """Join and sync; whether this member was chosen to commit."""
+    async def _join(self) -> list[int]:
+        """Join and sync; the partitions that this member was given."""
         protocol = join_group.JoinGroupRequestProtocol(name="range", metadata=b"")
         request = join_group.JoinGroupRequest(
             group_id=self.group,
             session_timeout_ms=SESSION_TIMEOUT_MS,
             rebalance_timeout_ms=_REBALANCE_TIMEOUT_MS,
             member_id=self.member_id,
+            group_instance_id=self.instance_id,
             protocol_type="simulation",
             protocols=[protocol],
         )
@@ -177,36 +229,43 @@ class Member(GroupClient):
         self.member_id, self.generation = joined.member_id, joined.generation_id
         assignments = []
         if joined.leader == self.member_id:
-            chosen = min(member.member_id for member in joined.members)
-            assignments = [
-                sync_group.SyncGroupRequestAssignment(
-                    member_id=member.member_id,
-                    assignment=_TOKEN if member.member_id == chosen else b"",
-                )
-                for member in joined.members
-            ]
+            assignments = self._assign(row.member_id for row in joined.members)
         synced = await self.ask(
             sync_group.SyncGroupRequest(
                 group_id=self.group,
                 generation_id=self.generation,
                 member_id=self.member_id,
+                group_instance_id=self.instance_id,
                 assignments=assignments,
             ),
             3,
         )
         self._check(synced.error_code)
-        return bytes(synced.assignment) == _TOKEN
+        return list(bytes(synced.assignment))
+
+    def _assign(self, members: Iterable[str]) -> list[sync_group.SyncGroupRequestAssignment]:
+        """Each partition to one member, in turn; an assignment has a byte for each."""
+        names = sorted(members)
+        return [
+            sync_group.SyncGroupRequestAssignment(
+                member_id=name, assignment=bytes(range(i, self.partitions, len(names)))
+            )
+            for i, name in enumerate(names)
+        ]
 
     async def _beat(self) -> None:
         request = heartbeat.HeartbeatRequest(
-            group_id=self.group, generation_id=self.generation, member_id=self.member_id
+            group_id=self.group,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
         )
         self._check((await self.ask(request, 3)).error_code)
 
     def _check(self, code: int, member_id: str = "") -> None:
         if code == ErrorCode.MEMBER_ID_REQUIRED:
             self.member_id = member_id
-        elif code == ErrorCode.UNKNOWN_MEMBER_ID:
+        elif code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             self.member_id = ""
         if code != _NONE:
             raise Refused(ErrorCode(code).name)

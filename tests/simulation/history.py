@@ -62,7 +62,7 @@ class Loss(NamedTuple):
 
 
 class SimHistory:
-    """Sends and polls by topic, commits by group, losses by partition.
+    """Sends and polls by topic, commits by group and partition, losses by partition.
 
     `transactions` are those of all transactional ids, by number. `ledger` has what readers of
     committed records found at the end, by topic and partition, and `ledger_seen` what others had
@@ -148,7 +148,7 @@ class SimHistory:
 
     @property
     def groups(self) -> list[str]:
-        """Groups that have committed."""
+        """Groups that have committed, each with a partition."""
         return list(self._commits)
 
     # losses
@@ -193,19 +193,23 @@ class SimHistory:
     def went_back(self, group: str, known: tuple[Answer, int], found: int) -> None:
         """A member began a generation and found less than had been acknowledged before."""
         what = f"{group} had committed {known[1]} and found {found}"
-        self._object(GROUP_METADATA_TOPIC, 0, known[0], what)
+        self.object_to_group(known[0], what)
 
-    def owns(self, answer: Answer, group: str, generation: int, member_id: str) -> None:
+    def owns(self, answer: Answer, group: str, generation: int, member: str) -> None:
         """A member of a generation was given the partition."""
-        owner, known = self._owners.setdefault((group, generation), (member_id, answer))
-        if owner != member_id:
-            what = f"{group} has two owners in generation {generation}: {owner} and {member_id}"
-            self._object(GROUP_METADATA_TOPIC, 0, known, what)
+        owner, known = self._owners.setdefault((group, generation), (member, answer))
+        if owner != member:
+            what = f"{group} has two owners in generation {generation}: {owner} and {member}"
+            self.object_to_group(known, what)
+
+    def object_to_group(self, known: Answer, what: str) -> None:
+        """The coordinator contradicts what it answered before; `known` is that answer."""
+        self._object(GROUP_METADATA_TOPIC, 0, known, what)
 
     def stale_commit(self, answer: Answer, group: str, generation: int, member_id: str) -> None:
         """A commit was accepted from who is no member of the generation."""
         what = f"{group} took a commit of {member_id} of generation {generation}, which was over"
-        self._object(GROUP_METADATA_TOPIC, 0, answer, what)
+        self.object_to_group(answer, what)
 
     def out_of_order(self, topic: str, partition: int, known: Answer) -> None:
         """A producer with one batch under way was told that its numbers leave something out;

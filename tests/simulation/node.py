@@ -16,7 +16,8 @@ from kafkapy.server.system import Machine
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
-from tests.simulation.events import SECOND_US
+from tests.harness.storage.short_filesystem import ShortFileSystem
+from tests.simulation.events import SECOND_US, WALL_EPOCH_MS
 from tests.simulation.kazoo_twin import KazooTwin
 from tests.simulation.network import SimSocket
 from tests.simulation.sim_filesystem import SimFileSystem
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 PORT: Final = 9092
 _START_AGAIN_US: Final = SECOND_US // 2
-_WALL_EPOCH_MS: Final = 1_700_000_000_000
 
 BASE_CONFIG: Final = {
     "zookeeper.connect": "zookeeper:2181",
@@ -49,6 +49,7 @@ BASE_CONFIG: Final = {
     "log.flush.offset.checkpoint.interval.ms": "2000",
     "log.flush.start.offset.checkpoint.interval.ms": "2000",
     "replica.high.watermark.checkpoint.interval.ms": "700",
+    "log.retention.check.interval.ms": "500",
     "log.cleaner.dedupe.buffer.size": "1048576",
     "replica.lag.time.max.ms": "1500",
     "replica.fetch.wait.max.ms": "400",
@@ -64,22 +65,31 @@ BASE_CONFIG: Final = {
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "250",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "2000",
 }
 
 
 class NodeClock:
     """The simulation's time, off by what this machine's clocks are off."""
 
-    def __init__(self, world: World, wall_ahead_ms: int, booted_ms: int) -> None:
+    def __init__(self, world: World, node: Node, booted_ms: int) -> None:
         self._events = world.events
-        self._wall_ms = _WALL_EPOCH_MS + wall_ahead_ms
+        self._node = node
         self._booted_ms = booted_ms
 
     def time_ms(self) -> int:
-        return self._wall_ms + self._events.now_us // 1000
+        return WALL_EPOCH_MS + self._node.wall_ahead_ms + self._events.now_us // 1000
 
     def monotonic_ms(self) -> int:
         return self._booted_ms + self._events.now_us // 1000
+
+
+def rack_of(broker_id: int) -> str:
+    """The rack of a broker: each has its own."""
+    return f"rack{broker_id}"
 
 
 class WorldRandom:
@@ -102,7 +112,8 @@ class Node:
         self.broker_id = broker_id
         self.host = f"b{broker_id}"
         self.disk = SimFileSystem()
-        self.faulty_disk = FaultyFileSystem(self.disk)
+        self.short_disk = ShortFileSystem(self.disk)
+        self.faulty_disk = FaultyFileSystem(self.short_disk)  # type: ignore[arg-type]
         self.process: SimProcess | None = None
         self.broker: Broker | None = None
         self.is_serving = False
@@ -111,7 +122,7 @@ class Node:
         self.on_step: Callable[[Node], None] = lambda node: None
         self._world = world
         self._config = config
-        self._wall_ahead_ms = world.random.randrange(-400, 400)
+        self.wall_ahead_ms = world.random.randrange(-400, 400)
         self._lives: list[object] = []
         self._stale: SimProcess | None = None
 
@@ -173,9 +184,10 @@ class Node:
         world = self._world
         properties = BASE_CONFIG | self._config | {
             "broker.id": str(self.broker_id),
+            "broker.rack": rack_of(self.broker_id),
             "listeners": f"PLAINTEXT://{self.host}:{PORT}",
         }  # fmt: skip
-        clock = NodeClock(world, self._wall_ahead_ms, world.random.randrange(1, 10**9))
+        clock = NodeClock(world, self, world.random.randrange(1, 10**9))
         machine = Machine(clock, WorldRandom(world), self.faulty_disk, _bind, self._connect)
         broker = self.broker = Broker(KafkaConfig(properties), machine)
         self._lives.append(broker)

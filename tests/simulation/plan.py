@@ -10,13 +10,16 @@ from tests.simulation.events import SECOND_US
 
 @dataclass(slots=True)
 class Plan:
-    """`fragile` is the one broker whose power may be cut; weights say which faults are likely.
+    """`fragile` is the broker whose power may be cut alone; weights say which faults are likely.
 
     `transactional_ids`: how many write to the ledger, each claimed by `rivals` live producers;
     `transforms`: records are copied by consume-transform-produce. `verifies`: partitions ask the
     coordinator before a transaction begins there (KIP-890), without which Kafka accepts batches
     that come late. `bumps_epochs`: producers have transaction version 2. `compacts`: there is a
-    compacted topic.
+    compacted topic. `static_members`: those of the classic group have instance ids; `consumers`:
+    how many members the consumer group has (KIP-848). `pipelines`: a producer has five batches
+    under way. `retains`: there is a topic with little retention. `reads_nearby`: readers ask for
+    the replica in their rack (KIP-392).
     """
 
     brokers: int = 3
@@ -33,6 +36,11 @@ class Plan:
     verifies: bool = True
     bumps_epochs: bool = False
     compacts: bool = False
+    static_members: bool = False
+    consumers: int = 0
+    pipelines: bool = False
+    retains: bool = False
+    reads_nearby: bool = False
     config: dict[str, str] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
 
@@ -46,8 +54,11 @@ FAULT_WEIGHTS = {
     "kill": 6,
     "kill controller": 3,
     "kill leader": 3,
+    "kill at a point": 12,
     "power cut": 4,
-    "power cut after truncation": 5,
+    "power cut of all": 2,
+    "blackout": 3,
+    "power cut after truncation": 8,
     "pause": 4,
     "controlled shutdown": 4,
     "cut link": 4,
@@ -56,6 +67,8 @@ FAULT_WEIGHTS = {
     "cut from zookeeper": 4,
     "expire session": 4,
     "zookeeper restart": 2,
+    "lost answer": 3,
+    "depose controller": 3,
     "slow link": 3,
     "disk failure": 2,
     "reassign": 6,
@@ -63,10 +76,19 @@ FAULT_WEIGHTS = {
     "preferred election": 4,
     "unclean election": 1,
     "delete records": 8,
-    "create topic": 2,
-    "delete topic": 2,
+    "create topic": 3,
+    "delete topic": 4,
     "grow topic": 2,
+    "change config": 3,
+    "move to another directory": 6,
+    "clock jump": 2,
+    "slow disk": 3,
+    "few descriptors": 2,
+    "lost checkpoint": 3,
 }
+
+
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def plan_of(random: Random) -> Plan:
@@ -96,7 +118,7 @@ def plan_of(random: Random) -> Plan:
     if random.random() < 0.3:
         plan.config["replica.fetch.max.bytes"] = "200"
         plan.config["replica.fetch.response.max.bytes"] = "400"
-    if random.random() < 0.3:
+    if random.random() < 0.45:
         plan.config["log.dirs"] = "/data/one,/data/two"
     if random.random() < 0.3:
         plan.config["num.replica.fetchers"] = "2"
@@ -104,7 +126,20 @@ def plan_of(random: Random) -> Plan:
         plan.config["replica.lag.time.max.ms"] = "600"  # ISRs that hardly ever rest
     _draw_transactions(plan, random)
     plan.compacts = random.random() < 0.35
+    plan.static_members = random.random() < 0.4
+    plan.consumers = random.choice((0, 0, 0, 2, 3))
+    plan.pipelines = random.random() < 0.3
+    plan.retains = random.random() < 0.3
+    plan.reads_nearby = random.random() < 0.25
+    if plan.reads_nearby:
+        plan.config["replica.selector.class"] = RACK_AWARE
     return plan
+
+
+_IDS_EXPIRE = {
+    "transactional.id.expiration.ms": "700",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "400",
+}
 
 
 def _draw_transactions(plan: Plan, random: Random) -> None:
@@ -115,3 +150,5 @@ def _draw_transactions(plan: Plan, random: Random) -> None:
     plan.transforms = random.random() < 0.5
     plan.verifies = random.random() < 0.6
     plan.bumps_epochs = random.random() < 0.5
+    if plan.verifies and random.random() < 0.25:
+        plan.config |= _IDS_EXPIRE

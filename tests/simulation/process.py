@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tests.simulation.network import Network, SimTransport
 
 
+class Killed(BaseException):
+    """The process has ended, in the middle of what it did."""
+
+
 class SimProcess(asyncio.AbstractEventLoop):
     """One process on a host. `on_fault(error, what)` hears of exceptions that nobody caught."""
 
@@ -33,6 +37,8 @@ class SimProcess(asyncio.AbstractEventLoop):
         self.host = host
         self.is_dead = False
         self.is_paused = False
+        self.thread_us = 20_000
+        """How long the work of a thread may take."""
         self.transports: dict[SimTransport, None] = {}
         self._on_fault = on_fault
         self._held: deque[asyncio.Handle] = deque()
@@ -125,7 +131,9 @@ class SimProcess(asyncio.AbstractEventLoop):
         return task
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        self._on_fault(context.get("exception"), str(context.get("message")))
+        error = context.get("exception")
+        if not isinstance(error, Killed):
+            self._on_fault(error, str(context.get("message")))
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
@@ -143,7 +151,7 @@ class SimProcess(asyncio.AbstractEventLoop):
                 if not future.done():
                     future.set_result(result)
 
-        self.call_later(self.network.random.randrange(1, 20_000) / 1e6, work)
+        self.call_later(self.network.random.randrange(1, self.thread_us) / 1e6, work)
         return future
 
     async def create_connection(  # type: ignore[override]

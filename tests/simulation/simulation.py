@@ -24,13 +24,15 @@ from tests.harness.faults.anomalies import Mode
 from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Checker, Violation
 from tests.simulation.checkers.table import CHECKERS
-from tests.simulation.clients import Client, Producer, Reader, Refused
-from tests.simulation.cluster import TABLE, TOPIC, TRIMMED, Cluster
+from tests.simulation.clients import Client, Pipeliner, Producer, Reader, Refused
+from tests.simulation.cluster import RETAINED, TABLE, TOPIC, TRIMMED, Cluster
 from tests.simulation.committed_readers import CommittedReader
+from tests.simulation.consumer_members import ConsumerMember, Ownership
 from tests.simulation.events import SECOND_US
 from tests.simulation.faults import Faults
 from tests.simulation.group_clients import Committer, GroupClient, Member
 from tests.simulation.history import COPIES, LEDGER
+from tests.simulation.node import rack_of
 from tests.simulation.plan import Plan, plan_of
 from tests.simulation.tables import CLEANER, TableWriter
 from tests.simulation.transactional_clients import (
@@ -47,6 +49,8 @@ _START_LIMIT_US: Final = 10 * SECOND_US
 _SETTLE_LIMIT_US: Final = 60 * SECOND_US
 _LOOK_EVERY_US: Final = SECOND_US // 5
 _GROUP_MEMBERS: Final = 2
+_RETAINED_PRODUCER: Final = 6
+_PIPELINER: Final = 7
 _TRIMMED_PRODUCER: Final = 8
 _TABLE_PRODUCER: Final = 9
 
@@ -101,6 +105,7 @@ class Simulation:
         self.producers: list[Producer] = []
         self.readers: list[Reader] = []
         self.group_clients: list[GroupClient] = []
+        self.consumers: list[ConsumerMember] = []
         self.transactional: list[TransactionalClient] = []
         self.committed_readers: list[CommittedReader] = []
 
@@ -142,13 +147,13 @@ class Simulation:
         self.admin.begin(self.admin.create_main_topics())
         self._until(lambda: not self.admin.is_busy, _START_LIMIT_US)
         history = self.cluster.history
-        self.group_clients.append(Committer(world, history, "g0", "billing", TOPIC))
-        for i in range(1, 1 + _GROUP_MEMBERS):
-            self.group_clients.append(Member(world, history, f"g{i}", "shipping", TOPIC))
+        self._start_groups()
         for partition in range(self.plan.partitions):
             number = partition + 1
             self.producers.append(Producer(world, history, number, TOPIC, partition, -1))
-            reader = Reader(world, history, f"r{number}", TOPIC, partition, Mode.ASSIGN)
+            rack = rack_of(self.world.random.choice(list(world.nodes)))
+            rack = rack if self.plan.reads_nearby else ""
+            reader = Reader(world, history, f"r{number}", TOPIC, partition, Mode.ASSIGN, None, rack)
             self.readers.append(reader)
         weak = self.plan.partitions + 1
         self.producers.append(Producer(world, history, weak, TOPIC, 0, 1))
@@ -156,8 +161,28 @@ class Simulation:
             self.producers.append(Producer(world, history, _TRIMMED_PRODUCER, TRIMMED, 0, -1))
         if self.plan.compacts:
             self.producers.append(TableWriter(world, history, _TABLE_PRODUCER, TABLE, 0, -1))
+        if self.plan.retains:
+            self.producers.append(Producer(world, history, _RETAINED_PRODUCER, RETAINED, 0, -1))
+        if self.plan.pipelines:
+            self.producers.append(Pipeliner(world, history, _PIPELINER, TOPIC, 0, -1))
         if self.plan.transactional_ids:
             self._start_transactions()
+
+    def _start_groups(self) -> None:
+        """A group without members, one of the classic protocol, perhaps one of the other."""
+        world, history, plan = self.world, self.cluster.history, self.plan
+        self.group_clients.append(Committer(world, history, "g0", "billing", TOPIC))
+        for i in range(1, 1 + _GROUP_MEMBERS):
+            name = f"g{i}" if plan.static_members else None
+            self.group_clients.append(
+                Member(world, history, f"g{i}", "shipping", TOPIC, plan.partitions, name)
+            )
+        if plan.consumers:
+            ownership = Ownership(history, plan.partitions, plan.consumers)
+            self.consumers = [
+                ConsumerMember(world, self.cluster, f"m{i}", TOPIC, ownership)
+                for i in range(plan.consumers)
+            ]
 
     def _start_transactions(self) -> None:
         """Producers of each transactional id, and readers of what they commit."""
@@ -188,7 +213,9 @@ class Simulation:
 
     def _settle(self) -> None:
         """Clients finish what they had begun; the cluster heals."""
-        workers: list[Client] = [*self.producers, *self.group_clients, *self.transactional]
+        workers: list[Client] = [
+            *self.producers, *self.group_clients, *self.consumers, *self.transactional
+        ]  # fmt: skip
         for worker in workers:
             worker.is_stopping = True
         has_settled = self._until(
@@ -204,8 +231,9 @@ class Simulation:
         lost_of_transactions = self._lost_of_transactions()
         for worker in workers:
             excused = isinstance(worker, TransactionalClient) and lost_of_transactions
-            if not (worker.is_done or excused or isinstance(worker, GroupClient)):
-                self._stuck(worker, "which produces")
+            is_classic = isinstance(worker, Committer | Member)
+            if not (worker.is_done or excused or is_classic):
+                self._stuck(worker, "which produces, or shares a topic")
 
     def _lost_of_transactions(self) -> bool:
         """Whether the coordinator, or what it waits for, lost something that the rules allow. Then
@@ -231,12 +259,17 @@ class Simulation:
             end = self._log_end(0, TRIMMED)
             drains.append(Reader(world, history, "dt", TRIMMED, 0, Mode.SUBSCRIBE, end))
             drains[-1].position = self._log_start(TopicPartition(TRIMMED, 0))
-        for client in self.group_clients:
+        if self.plan.retains:
+            end = self._log_end(0, RETAINED)
+            drains.append(Reader(world, history, "dr", RETAINED, 0, Mode.SUBSCRIBE, end))
+            drains[-1].position = self._log_start(TopicPartition(RETAINED, 0))
+        askers = {client.group: client for client in (*self.group_clients, *self.consumers)}
+        for client in askers.values():
             client.spawn(self._ask_offsets(client))
         self._until(
             lambda: (
                 all(reader.is_done for reader in (*self.readers, *drains))
-                and all(c.group in self.cluster.offsets_found for c in self.group_clients)
+                and set(history.groups) <= set(self.cluster.offsets_found)
             ),
             _SETTLE_LIMIT_US,
         )
@@ -282,12 +315,14 @@ class Simulation:
 
     async def _ask_offsets(self, client: GroupClient) -> None:
         found = self.cluster.offsets_found
-        while client.group not in found:
-            try:
-                found[client.group] = await client.fetch()
-            except (NodeUnavailable, Refused):
-                client.lose_coordinator()
-                await client.pause(50, 100)
+        for partition in range(client.partitions):
+            name = client.name_of(partition)
+            while name not in found:
+                try:
+                    found[name] = await client.fetch(partition)
+                except (NodeUnavailable, Refused):
+                    client.lose_coordinator()
+                    await client.pause(50, 100)
 
     def _log_end(self, partition: int, topic: str = TOPIC) -> int:
         # A broker that was cut off while the partition left it still has a log, which nobody reads.

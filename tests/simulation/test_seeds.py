@@ -13,7 +13,7 @@ import pytest
 
 from tests.simulation.simulation import Outcome, simulate
 
-SEEDS = range(24, 64)
+SEEDS = range(24, 65)
 """Next to each other they have every kind of fault and of client."""
 AT_ONCE = 5
 PROCESSES = 2
@@ -57,6 +57,7 @@ ALLOWED = (
     "the last in-sync replica's disk was torn",
     "no controller saw that a torn replica was gone",
     "a torn replica led on in its epoch, which now has two histories",
+    "all brokers lost power at once",
 )
 RARE = (
     "transactions aborted in a hurry",
@@ -64,10 +65,19 @@ RARE = (
     "stale commits",
     "deletions of records confirmed",
     "keys of compacted topics",
+    "consumers assigned",
+    "static members restarted",
+    "fetches answered by followers",
+    "batches acknowledged in a pipeline",
+    "segments deleted by retention",
+    "moves to another directory confirmed",
 )
 FAULT_KINDS = (
     "kill", "kill controller", "kill leader", "power cut", "pause", "controlled shutdown",
     "cut link", "cut one way", "isolate", "cut from zookeeper", "expire session",
     "zookeeper restart", "slow link", "disk failure", "reassign", "cancel reassignment",
     "preferred election", "unclean election", "create topic", "delete topic",
+    "delete records", "change config", "move to another directory", "power cut of all", "blackout",
+    "lost answer", "depose controller", "clock jump", "slow disk", "few descriptors",
+    "lost checkpoint",
 )  # fmt: skip

@@ -36,7 +36,9 @@ def eligible_leaders(
     Raises:
         ApiError: no response.
     """
-    if ApiKey.DESCRIBE_TOPIC_PARTITIONS not in cluster.channel().api_versions:
+    served = cluster.channel().api_versions
+    # Brokers of ZooKeeper mode have no such leaders. Those of kafkapy serve the API nevertheless.
+    if ApiKey.DESCRIBE_TOPIC_PARTITIONS not in served or ApiKey.LEADER_AND_ISR in served:
         return {}
     found: dict[TopicPartition, EligibleLeaders] = {}
     wanted = [TopicRequest(name=name) for name in sorted(topics)]

@@ -17,15 +17,20 @@ from kafkapy.cli.framework.output import Report, show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 
 if TYPE_CHECKING:
-    from kafkapy.admin.configs import Resource, ResourceType
+    from kafkapy.admin.configs import Resource
     from kafkapy.client.cluster import Cluster
+    from kafkapy.common.config_def import ResourceType
     from kafkapy.tools.config_changes import ConfigChange
 
 TOPICS: Final = "topics"
 BROKERS: Final = "brokers"
 BROKER_LOGGERS: Final = "broker-loggers"
 CLIENT_METRICS: Final = "client-metrics"
-ENTITY_TYPES: Final = (TOPICS, CLIENTS, USERS, BROKERS, IPS, BROKER_LOGGERS, CLIENT_METRICS)
+GROUPS: Final = "groups"
+ENTITY_TYPES: Final = (
+    *(TOPICS, CLIENTS, USERS, BROKERS, IPS),
+    *(BROKER_LOGGERS, CLIENT_METRICS, GROUPS),
+)
 # Types that have a default entity.
 DEFAULTABLE: Final = (USERS, CLIENTS, BROKERS, IPS)
 SHORTHANDS: Final = {
@@ -35,6 +40,8 @@ SHORTHANDS: Final = {
     "broker": BROKERS,
     "broker_logger": BROKER_LOGGERS,
     "ip": IPS,
+    "client_metrics": CLIENT_METRICS,
+    "group": GROUPS,
 }
 DEFAULT_SHORTHANDS: Final = {
     "client_defaults": CLIENTS,
@@ -75,6 +82,8 @@ class ConfigsOptions(ClusterOptions):
     broker: str | None = value("The broker.", metavar="ID")
     broker_logger: str | None = value("The broker, for its loggers.", metavar="ID")
     ip: str | None = value("The address.", metavar="NAME")
+    client_metrics: str | None = value("The metrics subscription.", metavar="NAME")
+    group: str | None = value("The group.", metavar="ID")
     client_defaults: bool = flag("The defaults of all clients.")
     user_defaults: bool = flag("The defaults of all users.")
     broker_defaults: bool = flag("The defaults of all brokers.")
@@ -287,18 +296,22 @@ def parse_change(options: ConfigsOptions) -> ConfigChange:
 def _describe_resources(
     cluster: Cluster, entities: Sequence[Entity], options: ConfigsOptions
 ) -> Report:
-    """Topics, brokers, their loggers: named, or every one."""
+    """Topics, brokers, their loggers, client metrics, groups: named, or every one."""
     from kafkapy.admin.configs import describe_configs, dynamic_only
     from kafkapy.cli.views.configs import resources_report
 
     resources = _resources(cluster, entities[0])
     found = describe_configs(cluster, resources)
     shown = {r.name: found[r] if options.all_ else dynamic_only(found[r], r) for r in resources}
+    kind, name = entities[0]
+    if kind in (CLIENT_METRICS, GROUPS) and name and not shown[name]:
+        line = f"The {kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config."
+        return Report("configs", [], [line])
     return resources_report(entities[0].type, shown, options.all_)
 
 
 def _alter_resource(cluster: Cluster, entities: Sequence[Entity], change: ConfigChange) -> None:
-    """Change one topic, broker or logger. A key to delete must be set, or nothing is changed."""
+    """Change one resource. A key to delete must be set, or nothing is changed."""
     from kafkapy.admin.configs import (
         Resource,
         describe_configs,
@@ -319,19 +332,20 @@ def _alter_resource(cluster: Cluster, entities: Sequence[Entity], change: Config
 
 
 def _resource_type(kind: str) -> ResourceType:
-    from kafkapy.admin.configs import ResourceType
+    from kafkapy.common.config_def import ResourceType
 
     return {
         TOPICS: ResourceType.TOPIC,
         BROKERS: ResourceType.BROKER,
         BROKER_LOGGERS: ResourceType.BROKER_LOGGER,
         CLIENT_METRICS: ResourceType.CLIENT_METRICS,
+        GROUPS: ResourceType.GROUP,
     }[kind]
 
 
 def _resources(cluster: Cluster, entity: Entity) -> list[Resource]:
     """The named resource, or every one: all topics; all brokers, then their default."""
-    from kafkapy.admin.configs import Resource, client_metrics_names
+    from kafkapy.admin.configs import Resource, client_metrics_names, group_names
 
     kind = _resource_type(entity.type)
     if entity.name is not None:
@@ -343,6 +357,8 @@ def _resources(cluster: Cluster, entity: Entity) -> list[Resource]:
         return [*(Resource(kind, str(broker)) for broker in brokers), Resource(kind, "")]
     if entity.type == CLIENT_METRICS:
         return [Resource(kind, name) for name in client_metrics_names(cluster)]
+    if entity.type == GROUPS:
+        return [Resource(kind, name) for name in group_names(cluster)]
     return [Resource(kind, "")]
 
 
@@ -350,7 +366,7 @@ COMMAND: Final = Command(
     "configs",
     ConfigsOptions,
     run,
-    help="Describe and alter dynamic configs of topics, brokers, clients, users and addresses.",
+    help="Describe and alter dynamic configs of topics, brokers, clients, users, groups and more.",
     failure="Error while executing config command with args '{words}': {}",
     refused={
         "bootstrap-controller": "it names KRaft controllers; the brokers answer as well:"
@@ -361,7 +377,7 @@ COMMAND: Final = Command(
         "What to do": "describe alter add-config add-config-file delete-config all force",
         "Whose configs": (
             "topic broker broker-defaults broker-logger user user-defaults client client-defaults"
-            " ip ip-defaults entity-type entity-name entity-default"
+            " ip ip-defaults client-metrics group entity-type entity-name entity-default"
         ),
     },
     examples={

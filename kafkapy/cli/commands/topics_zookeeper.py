@@ -57,8 +57,9 @@ def alter(
         ConfigError: the count would not be an increase, or the topic is internal.
         ApiError: a broker refused.
     """
-    from kafkapy.admin.configs import Resource, ResourceType, incremental_alter_configs
+    from kafkapy.admin.configs import Resource, incremental_alter_configs
     from kafkapy.admin.topics import create_partitions
+    from kafkapy.common.config_def import ResourceType
 
     text: list[str] = []
     for topic in found:

@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, str]] = {
     "cluster": "Run a local cluster and inject faults; print a cluster's id.",
     "topics": "Create, list, describe, alter and delete topics.",
     "configs": "Describe and alter dynamic configs of topics and brokers.",
+    "client-metrics": "Choose the metrics that clients push to the brokers.",
     "reassign": "Move replicas between brokers and log directories.",
     "leader-election": "Elect preferred or unclean leaders.",
     "preferred-replica-election": "Elect preferred leaders, as up to Kafka 2.8.",
@@ -48,6 +49,7 @@ COMMANDS: Final[dict[str, str]] = {
         "Merge state-change logs in the order of time, or draw a partition's."
     ),
     "transactions": "List, describe and abort transactions.",
+    "features": "Describe, upgrade and downgrade the features of a cluster.",
     "acls": "Add, remove and list access control entries.",
     "delegation-tokens": "Create, describe, renew and expire delegation tokens.",
     "e2e-latency": "Measure the time from a send to the read of the record.",
@@ -67,7 +69,7 @@ _MODULES: Final = {
 
 # What people come for -> commands, in the order of the help.
 GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "Run": ("server", "zookeeper", "cluster"),
+    "Run": ("server", "zookeeper", "cluster", "features"),
     "Topics": ("topics", "configs", "delete-records", "reassign", "leader-election",
                "preferred-replica-election", "log-dirs"),
     "Data": ("console-producer", "console-consumer", "console-share-consumer", "get-offsets",
@@ -75,7 +77,8 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
              "verifiable-consumer", "verifiable-share-consumer"),
     "Groups and transactions": ("consumer-groups", "share-groups", "transactions"),
     "Diagnosis": ("replica-verification", "dump-log-segments", "dump-log",
-                  "state-change-log-merger", "zookeeper-shell", "broker-api-versions"),
+                  "state-change-log-merger", "zookeeper-shell", "broker-api-versions",
+                  "client-metrics"),
     "Security": ("acls", "delegation-tokens"),
     "Spark": ("spark-submit",),
     "kafkapy itself": ("completion", "version"),

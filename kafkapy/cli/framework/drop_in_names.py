@@ -8,6 +8,7 @@ from typing import Final
 DROP_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka-acls.sh": ("acls",),
     "kafka-broker-api-versions.sh": ("broker-api-versions",),
+    "kafka-client-metrics.sh": ("client-metrics",),
     "kafka-cluster.sh": ("cluster",),
     "kafka-configs.sh": ("configs",),
     "kafka-console-consumer.sh": ("console-consumer",),
@@ -19,6 +20,7 @@ DROP_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka-delete-records.sh": ("delete-records",),
     "kafka-dump-log.sh": ("dump-log-segments",),
     "kafka-e2e-latency.sh": ("e2e-latency",),
+    "kafka-features.sh": ("features",),
     "kafka-get-offsets.sh": ("get-offsets",),
     "kafka-leader-election.sh": ("leader-election",),
     "kafka-log-dirs.sh": ("log-dirs",),

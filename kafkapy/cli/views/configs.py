@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafkapy.admin import quotas
-from kafkapy.admin.configs import CLIENT_METRICS_SOURCE, ConfigEntry
+from kafkapy.admin.configs import ConfigEntry
 from kafkapy.cli.framework.output import Report, Table
 from kafkapy.common.config_def import ConfigSource
 from kafkapy.security.sasl.scram import ScramMechanism
@@ -88,8 +88,6 @@ def _word(value: str | None) -> str:
 
 
 def _source(source: int) -> str:
-    if source == CLIENT_METRICS_SOURCE:
-        return "DYNAMIC_CLIENT_METRICS_CONFIG"
     known = source in ConfigSource._value2member_map_
     return ConfigSource(source).name if known else ConfigSource.UNKNOWN.name
 

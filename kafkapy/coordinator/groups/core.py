@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.groups.group import DEAD, Group
-from kafkapy.coordinator.groups.group_configs import GroupConfigs, no_group_configs
 from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
 from kafkapy.coordinator.groups.messages import Result
 from kafkapy.coordinator.groups.record_codec import (
@@ -73,9 +73,15 @@ class Core:
     timers: Timers
     outbox: Outbox[Result]
     topics: TopicSource = NO_TOPICS
-    group_configs: GroupConfigs = no_group_configs
     state_requests: list[StateRequest] = field(default_factory=list)
     """For the share coordinator; the shell takes them."""
+    own_configs: dict[str, Mapping[str, ConfigValue]] = field(default_factory=dict)
+    """Of groups that have any, by group; their names are without the broker's `group.`."""
+
+    def own_config(self, group_id: str, name: str, default: int) -> int:
+        """A config that a group may have of its own; `default` is the broker's."""
+        value = self.own_configs.get(group_id, {}).get(name)
+        return value if isinstance(value, int) else default
 
     def store_group(
         self,
@@ -83,14 +89,19 @@ class Core:
         assignments: Mapping[str, bytes],
         stored: Callable[[int, ErrorCode], None],
     ) -> None:
-        """Append the group's record and go on in `stored`, with the error that its members get."""
+        """Append the group's record and go on in `stored`, with the error that its members get. The
+        same batch deletes the records of the consumer group that it was."""
 
         def appended(now_ms: int, error: ErrorCode, _base_offset: int) -> None:
+            if error is ErrorCode.NONE:
+                group.consumer_keys = ()
             stored(now_ms, GROUP_STORE_ERRORS.get(error, error))
 
+        time_ms = self.clock.time_ms()
+        records = [RecordData(key, None, time_ms) for key in group.consumer_keys]
         value = group_value(group.value(assignments))
-        record = RecordData(group_key(group.group_id), value, self.clock.time_ms())
-        self._append(group, [record], appended)
+        records.append(RecordData(group_key(group.group_id), value, time_ms))
+        self._append(group, records, appended)
 
     def store_offsets(
         self,
@@ -132,8 +143,8 @@ class Core:
         leader_epoch = self.registry.leader_epoch(group)
         if group.is_empty and not group.offsets.any:
             self._bury(group, time_ms)
-            if group.consumer is not None:
-                records += [RecordData(key, None, time_ms) for key in group.consumer.record_keys()]
+            keys = group.consumer_keys if group.consumer is None else group.consumer.record_keys()
+            records += [RecordData(key, None, time_ms) for key in keys]
             # A group of generation 0 never had a record: it only stored offsets.
             if group.generation_id > 0:
                 records.append(RecordData(group_key(group.group_id), None, time_ms))
@@ -141,15 +152,15 @@ class Core:
             self.outbox.append_unwaited(group.partition, leader_epoch, records)
         return len(removed)
 
-    def end_consumer_group(self, group: Group) -> None:
-        """A group of the consumer protocol without members becomes a classic one."""
-        assert group.consumer is not None, f"{group.group_id} is not a consumer group"
-        assert group.is_empty, f"{group.group_id} has consumers"
+    def replace_group(self, old: Group) -> Group:
+        """An Empty group in the place of one that changes its protocol, with its offsets. Appends
+        of the old one that are under way find it Dead."""
         time_ms = self.clock.time_ms()
-        records = [RecordData(key, None, time_ms) for key in group.consumer.record_keys()]
-        group.consumer = None
-        leader_epoch = self.registry.leader_epoch(group)
-        self.outbox.append_unwaited(group.partition, leader_epoch, records)
+        new = Group(old.group_id, old.partition, time_ms)
+        new.offsets = old.offsets
+        old.transition_to(DEAD, time_ms)
+        self.registry.replace(new)
+        return new
 
     def _bury(self, group: Group, time_ms: int) -> None:
         group.transition_to(DEAD, time_ms)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import EMPTY, STABLE, Group
 from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata

@@ -22,9 +22,9 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from kafkapy.common.errors import ErrorCode, KafkapyError
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
-from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from kafkapy.coordinator.groups.group_offsets import GroupOffsets
 from kafkapy.coordinator.groups.member import Member
 from kafkapy.coordinator.groups.messages import JoinedMember
@@ -76,6 +76,7 @@ class Group:
     __slots__ = (
         "assigned_generation_id",
         "consumer",
+        "consumer_keys",
         "generation_id",
         "group_id",
         "initial_delay",
@@ -115,7 +116,9 @@ class Group:
         """Of this generation; None if it cannot be known."""
         self.offsets = GroupOffsets()
         self.consumer: ConsumerGroup | None = None
-        """Of a group of the consumer protocol, which has no classic members and stays Empty."""
+        """Of a group of the consumer protocol: all members are there, and this stays Empty."""
+        self.consumer_keys: tuple[bytes, ...] = ()
+        """Keys of the consumer group that it was; the next batch deletes their records."""
 
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
@@ -177,13 +180,6 @@ class Group:
             )
         self.state = state
         self.state_timestamp_ms = time_ms
-
-    def end_classic(self) -> None:
-        """Forget the generations of an Empty group: it becomes one of the consumer protocol."""
-        assert self.state is EMPTY, f"group {self.group_id} has classic members"
-        self.generation_id = self.assigned_generation_id = 0
-        self.protocol_type = self.protocol_name = self.leader_id = None
-        self.subscribed_topics = None
 
     # Membership.
 
@@ -342,13 +338,17 @@ class Group:
             protocols = ((value.protocol_name or "", row.subscription),)
             member = Member(*row[:6], protocols, row.assignment, is_new=False)
             self.add(member, value.protocol_type)
-        self.state = STABLE if self.members else EMPTY
         self.state_timestamp_ms = value.state_timestamp_ms
-        self.generation_id = value.generation_id
         self.protocol_type = value.protocol_type or None
-        self.protocol_name = value.protocol_name
         if value.leader_id in self.members:
             self.leader_id = value.leader_id
+        self.take_up(value.generation_id, value.protocol_name)
+
+    def take_up(self, generation_id: int, protocol_name: str | None) -> None:
+        """Be in a generation that was not formed here: Stable, or Empty without members."""
+        self.state = STABLE if self.members else EMPTY
+        self.generation_id = generation_id
+        self.protocol_name = protocol_name
         self.subscribed_topics = self._subscribed_topics()
 
     def _subscribed_topics(self) -> frozenset[str] | None:

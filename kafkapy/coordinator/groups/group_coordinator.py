@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
@@ -46,7 +47,6 @@ from kafkapy.coordinator.groups.consumer.messages import (
 )
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import GroupState
-from kafkapy.coordinator.groups.group_configs import GroupConfigs, no_group_configs
 from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID, UNKNOWN_LOG_OFFSET
 from kafkapy.coordinator.groups.messages import (
     CommitOffsets,
@@ -90,14 +90,24 @@ class GroupCoordinator:
         clock: Clock,
         *,
         topics: TopicSource = NO_TOPICS,
-        group_configs: GroupConfigs = no_group_configs,
         logger: logging.Logger | None = None,
     ) -> None:
         log = logging.getLogger(__name__) if logger is None else logger
         registry = GroupRegistry(config.offsets_topic_num_partitions)
-        self._core = Core(
-            config, random, clock, log, registry, Timers(), Outbox(), topics, group_configs
-        )
+        self._core = Core(config, random, clock, log, registry, Timers(), Outbox(), topics)
+
+    def configure_group(self, group_id: str, configs: Mapping[str, ConfigValue]) -> None:
+        """Replace the configs that a group has of its own. Members get them with their next
+        heartbeat.
+        """
+        if configs:
+            self._core.own_configs[group_id] = configs
+        else:
+            self._core.own_configs.pop(group_id, None)
+
+    def own_configs(self, group_id: str) -> Mapping[str, ConfigValue]:
+        """The configs that a group has of its own."""
+        return self._core.own_configs.get(group_id, {})
 
     # Requests.
 
@@ -264,7 +274,7 @@ class GroupCoordinator:
         elif key.kind is TimerKind.PENDING:
             rebalance.on_pending_deadline(self._core, now_ms, group, key.member_id)
         else:
-            departure.on_deadline(self._core, group, key)
+            departure.on_deadline(self._core, now_ms, group, key)
 
     def expire_offsets(self, time_ms: int) -> GroupEffects:
         """Remove offsets past their retention, and groups that are empty and hold none."""

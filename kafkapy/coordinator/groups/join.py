@@ -8,6 +8,7 @@ from typing import Final
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.consumer import classic_members
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import (
     COMPLETING_REBALANCE,
@@ -46,11 +47,15 @@ def join_group(core: Core, now_ms: int, token: Token, request: JoinGroup) -> Non
             return
         group = core.registry.get_or_create(request.group_id, core.clock.time_ms())
     if group.consumer is not None:
-        if not (group.is_empty and group.consumer.holds_offsets):
+        if not group.consumer.holds_offsets:
             result = JoinGroupResult(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             core.outbox.reply(token, result)
             return
-        core.end_consumer_group(group)
+        classic = classic_members.joined_group(core, now_ms, group, request)
+        if classic is None:
+            classic_members.join(core, now_ms, token, group, request)
+            return
+        group = classic
     if not group.has_room_for(request.member_id, core.config.group_max_size):
         _turn_away(core, now_ms, token, group, request.member_id)
     elif not group.supports(request.protocol_type, request.protocols):
@@ -155,7 +160,7 @@ def _add(
         request.group_instance_id,
         request.client_id,
         request.client_host,
-        _rebalance_timeout_ms(request),
+        request.effective_rebalance_timeout_ms,
         request.session_timeout_ms,
         request.protocols,
     )
@@ -237,7 +242,7 @@ def _rename(core: Core, now_ms: int, group: Group, member: Member, member_id: st
 
 
 def _update(group: Group, member: Member, request: JoinGroup) -> None:
-    timeout_ms = _rebalance_timeout_ms(request)
+    timeout_ms = request.effective_rebalance_timeout_ms
     group.update(member, request.protocols, timeout_ms, request.session_timeout_ms)
 
 
@@ -247,11 +252,6 @@ def _park(core: Core, token: Token, group: Group, member: Member) -> Ticket:
     rebalance.answer_join(core, group, member, superseded)
     ticket = group.joining[member.member_id] = core.outbox.park(token)
     return ticket
-
-
-def _rebalance_timeout_ms(request: JoinGroup) -> int:
-    timeout_ms = request.rebalance_timeout_ms
-    return request.session_timeout_ms if timeout_ms < 0 else timeout_ms
 
 
 def _because(reason: str, request: JoinGroup) -> str:

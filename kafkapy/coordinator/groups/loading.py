@@ -17,7 +17,6 @@ from kafkapy.coordinator.groups.consumer.records import (
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import DEAD, Group
 from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
-from kafkapy.coordinator.groups.messages import JoinGroupResult, SyncGroupResult
 from kafkapy.coordinator.groups.record_codec import (
     GroupValue,
     OffsetKey,
@@ -28,7 +27,6 @@ from kafkapy.coordinator.groups.record_codec import (
 from kafkapy.coordinator.groups.registry import OffsetsPartition
 from kafkapy.coordinator.groups.share.records import read_share_key, read_share_value
 from kafkapy.coordinator.groups.share.share_group import ShareGroup
-from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 from kafkapy.coordinator.replayed_records import replayed_records
 from kafkapy.record.batch_header import Buffer
 from kafkapy.record.control import ControlRecordType, control_type_id
@@ -248,22 +246,7 @@ def unload(core: Core, partition: int, leader_epoch: int | None) -> None:
 
 def _send_away(core: Core, group: Group) -> None:
     """Whoever waits looks for the new coordinator. Appends under way find the group Dead."""
-    error = ErrorCode.NOT_COORDINATOR
-    for member_id, ticket in group.joining.items():
-        core.outbox.answer(ticket, JoinGroupResult(member_id, error))
-    for ticket in group.syncing.values():
-        core.outbox.answer(ticket, SyncGroupResult(error))
-    group.joining.clear()
-    group.syncing.clear()
-    for kind, member_ids in (
-        (TimerKind.JOIN, [""]),
-        (TimerKind.SYNC, [""]),
-        (TimerKind.SESSION, group.members),
-        (TimerKind.PENDING, group.pending_members),
-    ):
-        for member_id in member_ids:
-            core.timers.cancel(TimerKey(kind, group.group_id, member_id))
+    rebalance.send_away(core, group, ErrorCode.NOT_COORDINATOR)
     if group.consumer is not None:
-        for member_id in group.consumer.members:
-            deadlines.cancel_timers(core, group.group_id, member_id)
+        deadlines.cancel_all(core, group.consumer)
     group.transition_to(DEAD, core.clock.time_ms())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.consumer import classic_members
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import PREPARING_REBALANCE, Group
 from kafkapy.coordinator.groups.messages import (
@@ -31,6 +32,8 @@ def _beat(core: Core, now_ms: int, request: Heartbeat) -> ErrorCode:
     group = core.registry.find(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
+    if group.consumer is not None:
+        return classic_members.heartbeat(core, now_ms, group, request)
     error = group.check_member(request.member_id, request.group_instance_id)
     if error is not ErrorCode.NONE:
         return error
@@ -47,6 +50,9 @@ def leave_group(core: Core, now_ms: int, token: Token, request: LeaveGroup) -> N
     result = LeaveGroupResult(core.registry.check(request.group_id))
     if result.error is ErrorCode.NONE:
         group = core.registry.find(request.group_id)
+        if group is not None and group.consumer is not None:
+            classic_members.leave(core, now_ms, token, group, request)
+            return
         for leaving in request.members:
             error = ErrorCode.UNKNOWN_MEMBER_ID
             if group is not None:

@@ -48,6 +48,12 @@ class JoinGroup:
     requires_known_member_id: bool = True
     supports_skip_assignment: bool = True
 
+    @property
+    def effective_rebalance_timeout_ms(self) -> int:
+        """The rebalance timeout; v0 has none."""
+        timeout_ms = self.rebalance_timeout_ms
+        return self.session_timeout_ms if timeout_ms < 0 else timeout_ms
+
 
 class JoinedMember(NamedTuple):
     """One row of what a leader gets to assign from."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups import rebalance
 from kafkapy.coordinator.groups.consumer import fencing
-from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import COMPLETING_REBALANCE, EMPTY, Group
 from kafkapy.coordinator.groups.messages import (

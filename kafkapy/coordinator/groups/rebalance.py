@@ -266,3 +266,21 @@ def drop_member(core: Core, group: Group, member: Member) -> None:
         core.outbox.answer(ticket, SyncGroupResult(error))
     group.remove(member_id)
     core.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member_id))
+
+
+def send_away(core: Core, group: Group, error: ErrorCode) -> None:
+    """The group ends here: all that wait are answered, and no deadline remains."""
+    for member_id, ticket in group.joining.items():
+        core.outbox.answer(ticket, JoinGroupResult(member_id, error))
+    for ticket in group.syncing.values():
+        core.outbox.answer(ticket, SyncGroupResult(error))
+    group.joining.clear()
+    group.syncing.clear()
+    for kind, member_ids in (
+        (TimerKind.JOIN, [""]),
+        (TimerKind.SYNC, [""]),
+        (TimerKind.SESSION, group.members),
+        (TimerKind.PENDING, group.pending_members),
+    ):
+        for member_id in member_ids:
+            core.timers.cancel(TimerKey(kind, group.group_id, member_id))

@@ -68,6 +68,10 @@ class GroupRegistry:
             group = groups[group_id] = Group(group_id, index, time_ms)
         return group
 
+    def replace(self, group: Group) -> None:
+        """Calls find this group under its id from now on."""
+        self.partitions[group.partition].groups[group.group_id] = group
+
     def remove(self, group: Group) -> None:
         """Calls do not find the group any more."""
         del self.partitions[group.partition].groups[group.group_id]

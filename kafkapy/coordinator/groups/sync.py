@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.consumer import classic_members
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import (
     COMPLETING_REBALANCE,
@@ -27,6 +28,9 @@ def sync_group(core: Core, now_ms: int, token: Token, request: SyncGroup) -> Non
     group = None
     if error is ErrorCode.NONE:
         group = core.registry.find(request.group_id)
+        if group is not None and group.consumer is not None:
+            classic_members.sync(core, now_ms, token, group, request)
+            return
         error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _check(group, request)
     if group is None or error is not ErrorCode.NONE:
         core.outbox.reply(token, SyncGroupResult(error))

@@ -22,6 +22,10 @@ class TimerKind(IntEnum):
     """A member of a consumer group has been heard of."""
     CONSUMER_REVOCATION = 5
     """A member of a consumer group has revoked its partitions."""
+    CONSUMER_JOIN = 6
+    """A classic member of a consumer group has joined again, as it was told to."""
+    CONSUMER_SYNC = 7
+    """A classic member of a consumer group has sent SyncGroup after JoinGroup."""
 
 
 class TimerKey(NamedTuple):

@@ -1,6 +1,6 @@
 """DescribeCluster (key 60): cluster id, controller and brokers (KIP-700).
 
-v1 brokers or controllers (KIP-919).
+v1 brokers or controllers (KIP-919); v2 fenced brokers (KIP-1073).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from kafkapy.protocol.schema import BOOL, INT8, INT16, INT32, STRING, Message, S
 class DescribeClusterRequest(Message, api=ApiKey.DESCRIBE_CLUSTER):
     include_cluster_authorized_operations: bool = field(BOOL)
     endpoint_type: int = field(INT8, "1+", default=1)
+    include_fenced_brokers: bool = field(BOOL, "2+")
 
 
 class DescribeClusterBroker(Struct):
@@ -19,6 +20,7 @@ class DescribeClusterBroker(Struct):
     host: str = field(STRING)
     port: int = field(INT32)
     rack: str | None = field(STRING, nullable=True)
+    is_fenced: bool = field(BOOL, "2+")
 
 
 class DescribeClusterResponse(Message, api=ApiKey.DESCRIBE_CLUSTER):

@@ -3,7 +3,7 @@
 v3 max bytes (KIP-74); v4 isolation level (KIP-98); v5 log start offset (KIP-107); v7 sessions
 (KIP-227); v9 leader epoch (KIP-320); v11 rack (KIP-392); v12 diverging epoch (KIP-595); v13 topic
 ids (KIP-516); v15 replica state (KIP-903); v16 node endpoints (KIP-951); v17 directory id
-(KIP-853).
+(KIP-853); v18 the follower's high watermark (KIP-1166).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class FetchPartition(Struct):
     log_start_offset: int = field(INT64, "5+", default=-1)
     partition_max_bytes: int = field(INT32)
     replica_directory_id: Uuid = field(UUID, "17+", tag=0)
+    high_watermark: int = field(INT64, "18+", tag=1, default=2**63 - 1)
 
 
 class FetchTopic(Struct):

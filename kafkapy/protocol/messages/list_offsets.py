@@ -1,7 +1,8 @@
 """ListOffsets (key 2): offsets by timestamp; -1 asks for the latest, -2 for the earliest.
 
 v1 one offset per partition (KIP-79); v2 isolation level (KIP-98); v4 leader epochs (KIP-320); v7 -3
-max timestamp (KIP-734); v8 -4 earliest local (KIP-405); v9 -5 latest tiered (KIP-1005).
+max timestamp (KIP-734); v8 -4 earliest local (KIP-405); v9 -5 latest tiered (KIP-1005);
+v10 a timeout for tiered storage (KIP-1075); v11 -6 earliest pending upload (KIP-1023).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class ListOffsetsRequest(Message, api=ApiKey.LIST_OFFSETS):
     replica_id: int = field(INT32)
     isolation_level: int = field(INT8, "2+")
     topics: list[ListOffsetsTopic] = array(ListOffsetsTopic)
+    timeout_ms: int = field(INT32, "10+")
 
 
 class ListOffsetsPartitionResponse(Struct):

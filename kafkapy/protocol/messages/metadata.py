@@ -2,7 +2,7 @@
 
 v0 an empty topic list means all, v1+ null does; v7 leader epoch (KIP-320); v8 authorized operations
 (KIP-430); v10 topic ids (KIP-516); v11 those of the cluster moved to DescribeCluster (KIP-700); v12
-topics by id.
+topics by id; v13 an error for the whole request (KIP-1102).
 """
 
 from __future__ import annotations
@@ -57,3 +57,4 @@ class MetadataResponse(Message, api=ApiKey.METADATA):
     controller_id: int = field(INT32, "1+", default=-1)
     topics: list[MetadataResponseTopic] = array(MetadataResponseTopic)
     cluster_authorized_operations: int = field(INT32, "8-10", default=-2147483648)
+    error_code: int = field(INT16, "13+")

@@ -1,6 +1,6 @@
 """UpdateFeatures (key 57): finalizes cluster features (KIP-584).
 
-v1 upgrade type and validate only (KIP-778).
+v1 upgrade type and validate only (KIP-778); v2 no result for each feature (KIP-1022).
 """
 
 from __future__ import annotations
@@ -32,4 +32,4 @@ class UpdateFeaturesResponse(Message, api=ApiKey.UPDATE_FEATURES):
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable=True)
-    results: list[UpdatableFeatureResult] = array(UpdatableFeatureResult)
+    results: list[UpdatableFeatureResult] = array(UpdatableFeatureResult, "0-1")

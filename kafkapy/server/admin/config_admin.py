@@ -1,4 +1,5 @@
-"""Altering topic and broker configs (AlterConfigs, IncrementalAlterConfigs).
+"""Altering configs of topics, brokers, client metrics and groups (AlterConfigs,
+IncrementalAlterConfigs).
 
 Checks in Kafka's order and words (`kafka.server.ZkAdminManager`, `ConfigAdminManager`), then the
 entity's znode, then the notification that makes every broker read it. Needs a controller in the
@@ -13,15 +14,28 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
-from kafkapy.common.config_def import ConfigDef, ConfigType, ConfigValue, format_value
+from kafkapy.common.config_def import (
+    ConfigDef,
+    ConfigType,
+    ConfigValue,
+    ResourceType,
+    format_value,
+)
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_configs import TOPIC_CONFIGS, validate_topic_configs
 from kafkapy.common.topic_partition import validate_topic_name
 from kafkapy.metadata.cache import MetadataCache
+from kafkapy.metadata.client_metrics import (
+    CLIENT_METRICS_CONFIGS,
+    InvalidRequest,
+    parse_subscription,
+)
 from kafkapy.metadata.dynamic_broker_configs import validate_dynamic_configs
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords
+from kafkapy.metadata.group_config import GROUP_CONFIGS, validate_group_configs
+from kafkapy.metadata.topic_config import BrokerConfigLayers
 from kafkapy.security.password_encoder import is_password
-from kafkapy.zk.stores.paths import DEFAULT_ENTITY
+from kafkapy.zk.stores.paths import DEFAULT_ENTITY, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
 
@@ -39,11 +53,15 @@ class AlterOp(IntEnum):
 
 _OPERATIONS: Final = frozenset(AlterOp)
 
+_DEFINITIONS: Final[Mapping[str, ConfigDef]] = {
+    "topics": TOPIC_CONFIGS,
+    "client-metrics": CLIENT_METRICS_CONFIGS,
+    "groups": GROUP_CONFIGS,
+}
+"""By entity type; those of brokers are given."""
+
 # (name, AlterOp, value); DELETE needs no value.
 ConfigOp = tuple[str, int, str | None]
-
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
 
 
 class ConfigAdmin:
@@ -53,18 +71,19 @@ class ConfigAdmin:
         self,
         store: ZkStore,
         metadata: MetadataCache,
-        broker_configs: ConfigDef,
+        layers: Callable[[], BrokerConfigLayers],
         broker_id: int,
         current: Callable[[], Mapping[str, ConfigValue]],
         check_own: Callable[[Mapping[str, str]], object],
         passwords: DynamicPasswords,
     ) -> None:
-        """`current` gives this broker's values in force, which bound steps of thread counts;
+        """`layers` are this broker's configs; `current` gives the values in force of those that
+        are set, which bound steps of thread counts;
         `check_own` refuses with ConfigError what this broker's own configs must not become."""
         self._passwords = passwords
         self._store = store
         self._metadata = metadata
-        self._broker_configs = broker_configs
+        self._layers = layers
         self._broker_id = broker_id
         self._current = current
         self._check_own = check_own
@@ -76,10 +95,10 @@ class ConfigAdmin:
         configs: Mapping[str, str | None],
         validate_only: bool = False,
     ) -> None:
-        """Replace all dynamic configs of a topic, or of a broker ("" is the cluster-wide default).
+        """Replace all dynamic configs of a resource (the broker "" is the cluster-wide default).
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION; INVALID_CONFIG (of a topic: unknown, bad value);
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION; INVALID_CONFIG (unknown, bad value);
                 INVALID_REQUEST (of a broker: not dynamic, bad value, not this broker; null value,
                 other resources);
                 STALE_CONTROLLER_EPOCH when there is no controller.
@@ -98,13 +117,13 @@ class ConfigAdmin:
         ops: Sequence[ConfigOp],
         validate_only: bool = False,
     ) -> None:
-        """Change some dynamic configs of a topic or a broker. Raises as `replace`."""
+        """Change some dynamic configs of a resource. Raises as `replace`."""
         _check_ops(ops)
         entity_type, entity = self._entity(resource_type, name)
         configs = await self._store.configs.get(entity_type, entity)
         if entity_type == "brokers":
             configs = self._passwords.plain(configs)
-        definitions = TOPIC_CONFIGS if entity_type == "topics" else self._broker_configs
+        definitions = _DEFINITIONS.get(entity_type, self._layers().definitions)
         await self._set(entity_type, entity, _applied(configs, ops, definitions), validate_only)
 
     async def _set(
@@ -112,8 +131,10 @@ class ConfigAdmin:
     ) -> None:
         if entity_type == "topics":
             self._check_topic(entity, configs)
-        else:
+        elif entity_type == "brokers":
             configs = self._checked_broker(entity, configs)
+        else:
+            self._check_other(entity_type, configs)
         if validate_only:
             return
         # Names only: a plug-in's own keys may hold secrets.
@@ -143,13 +164,24 @@ class ConfigAdmin:
                 f" {error}",
             ) from error
 
+    def _check_other(self, entity_type: str, configs: Mapping[str, str]) -> None:
+        try:
+            if entity_type == "groups":
+                validate_group_configs(configs, self._layers())
+            else:
+                parse_subscription(configs)
+        except InvalidRequest as error:
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+
     def _checked_broker(self, entity: str, configs: Mapping[str, str]) -> Mapping[str, str]:
         """The configs as they are to be stored."""
         per_broker = entity != DEFAULT_ENTITY
         try:
             validate_dynamic_configs(
                 configs,
-                self._broker_configs,
+                self._layers().definitions,
                 per_broker=per_broker,
                 current=self._current(),
             )
@@ -167,10 +199,19 @@ class ConfigAdmin:
 
     def _entity(self, resource_type: int, name: str) -> tuple[str, str]:
         """The entity type and name of a resource in ZooKeeper."""
-        if resource_type == TOPIC_RESOURCE:
+        if resource_type == ResourceType.TOPIC:
             return "topics", name
-        if resource_type == BROKER_RESOURCE:
+        if resource_type == ResourceType.BROKER:
             return "brokers", self._broker_entity(name)
+        if resource_type == ResourceType.CLIENT_METRICS:
+            if not name:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+            return "client-metrics", sanitize(name)
+        if resource_type == ResourceType.GROUP:
+            if not name:
+                message = "Default group resources are not allowed."
+                raise ApiError(ErrorCode.INVALID_REQUEST, message)
+            return "groups", sanitize(name)
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
             "AlterConfigs is only supported for topics and brokers, but resource type is"

@@ -15,6 +15,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import CLUSTER_NAME, REFUSALS, Operation, ResourceKind
@@ -25,7 +26,7 @@ from kafkapy.server.api.authorized_operations import (
     NOT_REQUESTED,
     TOPIC_OPERATIONS,
 )
-from kafkapy.server.api.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE, refusal
+from kafkapy.server.api.handler_support import refusal
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import AnyServed, Served
 from kafkapy.server.requests.outcomes import (
@@ -241,9 +242,11 @@ def named(operation: Operation, kind: ResourceKind) -> NeedOf[str]:
 
 def _config(operation: Operation) -> NeedOf[_Resource]:
     def need(context: RequestContext, row: _Resource) -> Need | None:
-        if row.resource_type == TOPIC_RESOURCE:
+        if row.resource_type == ResourceType.TOPIC:
             return Need(operation, _TOPIC, row.resource_name)
-        if row.resource_type == BROKER_RESOURCE:
+        if row.resource_type == ResourceType.GROUP:
+            return Need(operation, _GROUP, row.resource_name)
+        if row.resource_type in (ResourceType.BROKER, ResourceType.CLIENT_METRICS):
             return Need(operation, _CLUSTER, CLUSTER_NAME)
         return None
 
@@ -540,8 +543,10 @@ RULES: Final[dict[int, Rule]] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _DESCRIBE,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _ALTER,
     ApiKey.ALTER_PARTITION: _CLUSTER_ACTION,
+    ApiKey.UPDATE_FEATURES: _ALTER,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
     ApiKey.ALLOCATE_PRODUCER_IDS: _CLUSTER_ACTION,
+    ApiKey.LIST_CONFIG_RESOURCES: whole(_O.DESCRIBE_CONFIGS),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _READ_GROUP,
     ApiKey.SHARE_GROUP_HEARTBEAT: _READ_GROUP,
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: _CLUSTER_ACTION,

@@ -178,6 +178,7 @@ class Dispatcher:
             connection.listener,
             connection.principal,
             connection.is_token,
+            connection,
         )
 
     def _call(

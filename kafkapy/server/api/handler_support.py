@@ -44,16 +44,9 @@ S = TypeVar("S")
 M = TypeVar("M", bound="Message")
 Q = TypeVar("Q", bound="Message")
 
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
 ELEMENTS_AT_ONCE: Final = 2_000
 """Elements of a message that is made, or encoded, in one go."""
 _START_WAIT_MS: Final = 20_000
-
-
-def unsupported_resource(resource_type: int) -> ApiError:
-    """The error for configs of another resource type."""
-    return ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
 
 
 def refusal(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, Union
 
 from kafkapy.common.ports import Clock
 from kafkapy.metadata.cache import MetadataCache
@@ -61,6 +61,9 @@ from kafkapy.server.security.delegation_tokens import DelegationTokens
 
 if TYPE_CHECKING:
     from kafkapy.server.api.served import Refuse
+    from kafkapy.server.observability.client_metrics import ClientMetrics
+
+_TELEMETRY: Final = frozenset({ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY})
 
 # In a table, each handler takes requests of its own API.
 AnyHandle = Handle[Any, Message]  # type: ignore[explicit-any]
@@ -261,6 +264,7 @@ def cluster(
     turns: Turns,
     tasks: BackgroundTasks,
     features: ClusterFeatures,
+    has_telemetry: bool,
 ) -> Handlers:
     """Descriptions of the cluster and its APIs, coordinators, and SASL requests outside of a
     login.
@@ -268,14 +272,30 @@ def cluster(
     description = handlers.metadata.Handler(
         cluster, waiter, creator, auto_create_topics, authorization, quotas, turns, tasks
     )
+    offered = {key: row for key, row in SERVED.items() if has_telemetry or key not in _TELEMETRY}
     coordinators = handlers.find_coordinator.Handler(cluster, waiter, creator, quotas, turns, tasks)
     return {
         ApiKey.METADATA: description.handle,
         ApiKey.FIND_COORDINATOR: coordinators.handle,
         ApiKey.DESCRIBE_CLUSTER: partial(handlers.describe_cluster.handle, cluster),
-        ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, SERVED, features),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: partial(
+            handlers.describe_topic_partitions.handle, cluster, authorization
+        ),
+        ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, offered, features),
         ApiKey.SASL_HANDSHAKE: handlers.sasl_handshake.handle,
         ApiKey.SASL_AUTHENTICATE: handlers.sasl_authenticate.handle,
+    }
+
+
+def telemetry(metrics: ClientMetrics | None, clock: Clock) -> Handlers:
+    """Metrics of clients, if they have a place to be seen."""
+    if metrics is None:
+        return {}
+    return {
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: partial(
+            handlers.get_telemetry_subscriptions.handle, metrics.telemetry, clock
+        ),
+        ApiKey.PUSH_TELEMETRY: partial(handlers.push_telemetry.handle, metrics, clock),
     }
 
 
@@ -311,13 +331,16 @@ def configs(
     broker_id: int,
     turns: Turns,
 ) -> BackgroundHandlers:
-    """Configs of topics and brokers."""
+    """Configs of resources."""
     description = handlers.describe_configs.Handler(configs, changes, metadata, broker_id, turns)
     return {
         ApiKey.DESCRIBE_CONFIGS: description.handle,
         ApiKey.ALTER_CONFIGS: partial(handlers.alter_configs.handle, admin, changes, turns),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: partial(
             handlers.incremental_alter_configs.handle, admin, changes, turns
+        ),
+        ApiKey.LIST_CONFIG_RESOURCES: partial(
+            handlers.list_config_resources.handle, configs, changes, metadata
         ),
     }
 
@@ -377,12 +400,17 @@ def delegation_tokens(
 
 
 def controller(
-    controller: ControllerTask, metadata: MetadataCache, waiter: MetadataWaiter, clock: Clock
+    controller: ControllerTask,
+    metadata: MetadataCache,
+    waiter: MetadataWaiter,
+    clock: Clock,
+    features: ClusterFeatures,
 ) -> BackgroundHandlers:
     """Requests to the controller: elections, reassignments, and requests of brokers."""
     election = handlers.elect_leaders.Handler(controller, metadata, waiter, clock)
     return {
         ApiKey.ELECT_LEADERS: election.handle,
+        ApiKey.UPDATE_FEATURES: partial(handlers.update_features.handle, features, controller),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: partial(
             handlers.alter_partition_reassignments.handle, controller
         ),

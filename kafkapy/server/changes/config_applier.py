@@ -7,9 +7,11 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ConfigError
 from kafkapy.controller.events import UncleanElectionEnabled
 from kafkapy.metadata.dynamic_passwords import without_passwords
+from kafkapy.metadata.group_config import bounded_group_configs
 from kafkapy.server.config.addresses import numeric_address, resolve
 from kafkapy.server.config.ineffective_configs import warn_of_broker, warn_of_topic
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize
@@ -17,6 +19,7 @@ from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize
 if TYPE_CHECKING:
     from kafkapy.controller.events import Event
     from kafkapy.metadata.dynamic_passwords import DynamicPasswords
+    from kafkapy.metadata.telemetry import ClientTelemetry
     from kafkapy.replication.partition import Partition
     from kafkapy.server.config.dynamic_config import DynamicConfig
     from kafkapy.server.network.connection_limits import ConnectionLimits
@@ -53,6 +56,8 @@ class ConfigApplier:
         limits: ConnectionLimits,
         listeners: ListenerChanges,
         controller: Controller,
+        telemetry: ClientTelemetry,
+        configure_group: Callable[[str, Mapping[str, ConfigValue]], None],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._configs = configs
@@ -64,6 +69,8 @@ class ConfigApplier:
         self._limits = limits
         self._listeners = listeners
         self._controller = controller
+        self._telemetry = telemetry
+        self._configure_group = configure_group
         self._spawn = spawn
 
     def apply(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
@@ -93,6 +100,13 @@ class ConfigApplier:
             self._quotas.update(entity_type, name, configs)
         elif entity_type == "ips":
             self._limit_address(name, configs)
+        elif entity_type == "client-metrics":
+            self._telemetry.subscribe(desanitize(name), configs)
+            self._configs.set_client_metrics(desanitize(name), configs)
+        elif entity_type == "groups":
+            own = bounded_group_configs(configs, self._configs.layers)
+            self._configure_group(desanitize(name), own)
+            self._configs.set_group(desanitize(name), configs)
         else:
             return
         logger.info("Processing override for %s '%s' with config %s", entity_type, name, configs)

@@ -13,10 +13,11 @@ ZooKeeper transaction of the last change, so it is the same on all brokers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from kafkapy.common.cluster_state import Feature
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.changes.change_follower import ChangeFollower
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.stores.store import ZkStore
@@ -40,6 +41,14 @@ def supported_features(config: KafkaConfig) -> tuple[Feature, ...]:
     return (*groups, TRANSACTION_VERSION)
 
 
+class FeatureUpdate(NamedTuple):
+    """A level that an administrator sets; 0 disables the feature."""
+
+    name: str
+    level: int
+    may_lower: bool
+
+
 class ClusterFeatures:
     """Follows registrations and limits. The features of this broker are fixed."""
 
@@ -47,6 +56,7 @@ class ClusterFeatures:
         self.supported = supported
         self.epoch = 0
         self._levels: dict[str, int] = {}
+        self._of_brokers: dict[int, tuple[Feature, ...]] = {}
         self._store: ZkStore | None = None
         self._follower = ChangeFollower("the features of brokers", self.reload, logger)
 
@@ -92,15 +102,57 @@ class ClusterFeatures:
             return  # this broker's session has expired, and it registers again
         limits = await self._store.features.limits(self._follower.on_watch)
         before = self._levels
-        self._levels = levels(
-            self.supported,
-            [each.broker.features for each in registrations.values()],
-            limits.levels,
-        )
+        self._of_brokers = {n: each.broker.features for n, each in registrations.items()}
+        self._levels = levels(self.supported, [*self._of_brokers.values()], limits.levels)
         self.epoch = max(zxid, limits.zxid)
         if self._levels != before:
             on = ", ".join(f"{name}={level}" for name, level in self._levels.items())
             logger.info("Features of all %d brokers: %s", len(registrations), on or "none")
+
+    async def update(self, updates: Sequence[FeatureUpdate], *, validate_only: bool) -> None:
+        """Limit the level of features: all, or none after an error.
+
+        Raises:
+            ApiError: INVALID_UPDATE_VERSION.
+        """
+        assert self._store is not None
+        await self.reload()
+        for each in updates:
+            problem = _problem(each, self._levels.get(each.name, 0), self._of_brokers)
+            if problem:
+                raise ApiError(
+                    ErrorCode.INVALID_UPDATE_VERSION,
+                    "The update failed for all features since the following feature had an error:"
+                    f" Invalid update version {each.level} for feature {each.name}. {problem}",
+                )
+        if validate_only:
+            return
+        limits = await self._store.features.limits()
+        changed = limits.levels | {each.name: each.level for each in updates}
+        await self._store.features.set_limits(changed, limits.version)
+        await self.reload()
+
+
+def _problem(
+    update: FeatureUpdate, present: int, of_brokers: Mapping[int, tuple[Feature, ...]]
+) -> str | None:
+    """The reason why a feature may not get this level, in Kafka's words."""
+    if update.level < 0:
+        return "A feature version cannot be less than 0."
+    for broker_id, features in of_brokers.items():
+        found = next((each for each in features if each.name == update.name), None)
+        if found is None:
+            return f"Broker {broker_id} does not support this feature."
+        if update.level > found.max_version:
+            return f"Broker {broker_id} only supports versions 0-{found.max_version}."
+    if update.level < present and not update.may_lower:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to"
+            " either safe or unsafe downgrade."
+        )
+    if update.level > present and update.may_lower:
+        return "Can't downgrade to a newer version."
+    return None
 
 
 def levels(

@@ -245,10 +245,11 @@ BROKER_CONFIG_ROWS: Final = (
     _internal(
         _s(
             "group.consumer.migration.policy",
-            "disabled",
-            one_of("disabled", "downgrade", "upgrade", "bidirectional"),
+            "bidirectional",
+            one_of("bidirectional", "upgrade", "downgrade", "disabled", any_case=True),
         )
     ),
+    _internal(_i("group.consumer.regex.refresh.interval.ms", 600000, at_least(10000))),
     # share groups: the defaults of Kafka 4
     _row(ConfigType.SHORT, "group.share.max.size", 200, between(1, 1000)),
     _i("group.share.session.timeout.ms", 45000, _POSITIVE),
@@ -403,6 +404,7 @@ BROKER_CONFIG_ROWS: Final = (
     _l("metrics.sample.window.ms", 30000, _POSITIVE),
     _s("metrics.recording.level", "INFO"),
     _csv("metric.reporters", []),
+    _i("telemetry.max.bytes", 1 << 20, _POSITIVE),
     *UNSERVED_ROWS,
     # kafkapy's own
     _own(_s("kafkapy.log.dir", None), "The directory of this broker's own log files."),
@@ -469,7 +471,6 @@ NO_EFFECT: Final[Mapping[str, str]] = {
     "delete.records.purgatory.purge.interval.requests": "completed requests leave at once",
     "early.start.listeners": "all listeners start together",
     "fetch.purgatory.purge.interval.requests": "completed requests leave at once",
-    "group.consumer.migration.policy": "a group changes its protocol only while it is empty",
     "inter.broker.protocol.version": "brokers speak version 3.9 with each other",
     "log.cleaner.io.buffer.load.factor": _CLEANER,
     "log.cleaner.io.buffer.size": _CLEANER,

@@ -1,4 +1,5 @@
-"""The configs in force now: server.properties under the dynamic layers, and each topic's overrides.
+"""The configs in force now: server.properties under the dynamic layers, and those of topics, client
+metrics and groups.
 
 `/config` is the truth; the config listener and start-up put it here, and whoever must act on a
 change (the log manager) is told.
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from kafkapy.common.config_def import ConfigValue
+from kafkapy.common.config_def import ConfigValue, ResourceType
+from kafkapy.metadata.client_metrics import client_metrics_entries
+from kafkapy.metadata.group_config import group_config_entries
 from kafkapy.metadata.topic_config import (
     BrokerConfigLayers,
     ConfigEntry,
@@ -27,6 +30,8 @@ class DynamicConfig:
     def __init__(self, config: KafkaConfig) -> None:
         self.layers = BrokerConfigLayers(BROKER_CONFIGS, static=config.properties)
         self.topic_overrides: dict[str, Mapping[str, str]] = {}
+        self._of_client_metrics: dict[str, Mapping[str, str]] = {}
+        self._of_groups: dict[str, Mapping[str, str]] = {}
 
     def set_broker_layers(
         self, *, default: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None
@@ -58,6 +63,27 @@ class DynamicConfig:
         known = self.topic_overrides.get(name, {}) if overrides is None else overrides
         return topic_config_entries(known, self.layers, keys)
 
+    def set_client_metrics(self, name: str, configs: Mapping[str, str]) -> None:
+        """Replace the configs of a CLIENT_METRICS resource; one without configs is none."""
+        _set(self._of_client_metrics, name, configs)
+
+    def set_group(self, group_id: str, configs: Mapping[str, str]) -> None:
+        """Replace the configs of a group."""
+        _set(self._of_groups, group_id, configs)
+
+    def names(self, resource_type: ResourceType) -> list[str]:
+        """The client metrics, or the groups, that have configs."""
+        is_group = resource_type is ResourceType.GROUP
+        return sorted(self._of_groups if is_group else self._of_client_metrics)
+
+    def client_metrics(self, name: str, keys: Collection[str] | None = None) -> list[ConfigEntry]:
+        """The rows of a CLIENT_METRICS resource."""
+        return client_metrics_entries(self._of_client_metrics.get(name, {}), keys)
+
+    def group(self, group_id: str, keys: Collection[str] | None = None) -> list[ConfigEntry]:
+        """The rows of a group."""
+        return group_config_entries(self._of_groups.get(group_id, {}), self.layers, keys)
+
     def broker(self, keys: Collection[str] | None = None) -> list[ConfigEntry]:
         """This broker's rows."""
         return broker_config_entries(self.layers, keys)
@@ -78,3 +104,10 @@ class DynamicConfig:
             for name, text in self.layers.given().items()
             if name in keys.keys
         }
+
+
+def _set(overrides: dict[str, Mapping[str, str]], name: str, configs: Mapping[str, str]) -> None:
+    if configs:
+        overrides[name] = configs
+    else:
+        overrides.pop(name, None)

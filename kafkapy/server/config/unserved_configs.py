@@ -96,7 +96,6 @@ UNSERVED: Final[Mapping[str, tuple[ConfigKey, ...]]] = {
         ConfigKey("kafka.metrics.polling.interval.secs", _I, 10),
         ConfigKey("kafka.metrics.reporters", _LIST, []),
     ),
-    "metrics of clients are not collected": (ConfigKey("telemetry.max.bytes", _I, 1048576),),
     "controller.socket.timeout.ms and replica.socket.timeout.ms limit connecting too": (
         ConfigKey("socket.connection.setup.timeout.max.ms", _L, 30000),
         ConfigKey("socket.connection.setup.timeout.ms", _L, 10000),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.ports import Clock
-from kafkapy.coordinator.groups.group_configs import GroupConfigs, int_config
 from kafkapy.replication.partition import READ_COMMITTED, READ_UNCOMMITTED
 from kafkapy.replication.shares.share_partition import ShareLimits
 
@@ -18,6 +19,10 @@ _DURATION: Final = re.compile(
     r"by_duration:P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
 )
 _UNITS_MS: Final = (86_400_000, 3_600_000, 60_000, 1000)
+
+
+GroupConfigs: TypeAlias = Callable[[str], Mapping[str, ConfigValue]]
+"""The configs that a group has of its own."""
 
 
 class ShareConfigs:
@@ -32,21 +37,21 @@ class ShareConfigs:
         """The limits of a group's share partitions."""
 
         def number(name: str) -> int:
-            default = self._config.get_int(f"group.{name}")
-            return int_config(self._configs, group_id, name, default)
+            value = own.get(name)
+            return value if isinstance(value, int) else self._config.get_int(f"group.{name}")
 
-        may_renew = self._configs(group_id).get("share.renew.acknowledge.enable", "true")
+        own = self._configs(group_id)
         return ShareLimits(
             number("share.partition.max.record.locks"),
             number("share.delivery.count.limit"),
             number("share.record.lock.duration.ms"),
-            may_renew.lower() == "true",
+            own.get("share.renew.acknowledge.enable", True) is True,
         )
 
     def isolation(self, group_id: str) -> int:
         """The isolation level at which a group reads."""
         level = self._configs(group_id).get("share.isolation.level", "read_uncommitted")
-        return READ_COMMITTED if level.lower() == "read_committed" else READ_UNCOMMITTED
+        return READ_COMMITTED if level == "read_committed" else READ_UNCOMMITTED
 
     def start_offset(self, group_id: str, log: UnifiedLog) -> int:
         """The offset at which a new share partition begins.
@@ -54,7 +59,7 @@ class ShareConfigs:
         Raises:
             ApiError: the log cannot be read.
         """
-        reset = self._configs(group_id).get("share.auto.offset.reset", "latest").lower()
+        reset = str(self._configs(group_id).get("share.auto.offset.reset", "latest"))
         if reset == "earliest":
             return log.log_start_offset
         found = _DURATION.fullmatch(reset)

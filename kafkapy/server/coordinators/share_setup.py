@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC
 from kafkapy.coordinator.config import ShareConfig
-from kafkapy.coordinator.groups.group_configs import no_group_configs
 from kafkapy.coordinator.shares.share_coordinator import ShareCoordinator
 from kafkapy.replication.shares.share_sessions import ShareSessions
 from kafkapy.server.coordinators.group_topics import GroupTopics
@@ -98,7 +97,7 @@ def set_up_shares(
         )
 
     persister = SharePersister(broker_id, metadata, service, nodes(), call_later)
-    configs = ShareConfigs(config, no_group_configs, clock)
+    configs = ShareConfigs(config, groups.coordinator.own_configs, clock)
     partitions = SharePartitions(replicas, persister, configs, clock, call_later)
     groups.begin_shares(persister)
     others = replicas.on_leadership

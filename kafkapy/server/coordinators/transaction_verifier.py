@@ -127,7 +127,8 @@ class TransactionVerifier:
             log = self._replicas.partitions[partition.topic][partition.partition].log
             known = log.producers.verification
             # With version 2 each transaction has an epoch of its own, and begins with 0.
-            questions[partition] = known, known.begin(*producer, 0 if adds else sequence)
+            lowest = 0 if adds else sequence
+            questions[partition] = known, known.begin(*producer, lowest, adds)
         _, producer, _, adds = writings[0]
 
         def answered(result: PartitionsResult) -> None:

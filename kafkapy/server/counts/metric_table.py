@@ -39,6 +39,19 @@ def _of_topics() -> Iterator[tuple[str, Metric]]:
         yield f"kafka_server_brokertopicmetrics_{name}", Metric("counter", _TOPIC, text)
 
 
+def _of_client_metrics() -> Iterator[tuple[str, Metric]]:
+    prefix = "kafka_server_client_metrics"
+    yield f"{prefix}_instance_count", Metric("gauge", (), "Clients that push metrics, or may")
+    for name, meaning in (
+        ("unknown_subscription_request_count", "Pushes of subscriptions that have changed"),
+        ("throttle_count", "Requests of clients before their time"),
+        ("plugin_export_count", "Pushes taken"),
+        ("plugin_error_count", "Pushes that could not be read"),
+        ("dropped_points_count", "Points that were not kept: no room, or no such kind"),
+    ):
+        yield f"{prefix}_{name}", Metric("counter", (), meaning)
+
+
 def _of_the_controller() -> Iterator[tuple[str, Metric]]:
     for name, meaning in (
         ("activecontrollercount", "1 on the broker that is the controller, 0 on others"),
@@ -219,6 +232,7 @@ METRICS: Final[dict[str, Metric]] = {
         )
     ),
     **dict(_of_quotas()),
+    **dict(_of_client_metrics()),
     "kafka_server_controllermutation_tokens": Metric(
         "gauge", _CLIENT, "Partitions that the client may change at once"
     ),

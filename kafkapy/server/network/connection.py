@@ -24,6 +24,7 @@ from kafkapy.server.config.addresses import client_address
 from kafkapy.server.network.file_region_sender import FileRegionSender, has_region, hold_regions
 from kafkapy.server.network.request_memory import Lease
 from kafkapy.server.requests.outcomes import ANONYMOUS, CLOSE_CONNECTION, NO_RESPONSE, Pending
+from kafkapy.server.requests.request_handler import UNKNOWN_SOFTWARE
 
 if TYPE_CHECKING:
     from kafkapy.server.network.connection_table import ConnectionTable
@@ -60,6 +61,7 @@ class Connection(asyncio.BufferedProtocol):
         "_wire",
         "_writable",
         "client_host",
+        "client_software",
         "fast_path",
         "is_token",
         "last_active_ms",
@@ -79,6 +81,7 @@ class Connection(asyncio.BufferedProtocol):
         self.listener = listener
         self.peer = "?"
         self.client_host = "?"
+        self.client_software = UNKNOWN_SOFTWARE
         self.principal = ANONYMOUS
         self.is_token = False
         self.last_active_ms = now_ms()

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kafkapy.server.counts.metric_table import counter, gauge, summary
 from kafkapy.server.network.accept_loop import AcceptLoop
-from kafkapy.server.observability.cluster_metrics import QUANTILES
+from kafkapy.server.observability.client_metrics import ClientMetrics
+from kafkapy.server.observability.cluster_metrics import QUANTILES, ClusterMetrics
+from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
 from kafkapy.server.observability.listener_metrics import ListenerMetrics
 from kafkapy.server.quotas.quota_metrics import QuotaMetrics
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
+    from kafkapy.metadata.telemetry import ClientTelemetry
     from kafkapy.replication.fetch_session import FetchSessionCache
+    from kafkapy.server.cluster.controller_task import ControllerTask
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.coordinators.group_service import GroupService
+    from kafkapy.server.coordinators.transaction_service import TransactionService
     from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.network.connection_table import ConnectionTable
-    from kafkapy.server.observability.cluster_metrics import ClusterMetrics
-    from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
     from kafkapy.server.quotas.client_quotas import ClientQuotas
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.server.requests.turns import Turns
 
 _TOPIC_COUNTERS: Final = (
     ("messagesin", "messages_in"),
@@ -34,7 +41,11 @@ _TOPIC_COUNTERS: Final = (
     ("failedproducerequests", "failed_produces"),
     ("failedfetchrequests", "failed_fetches"),
 )
+logger = logging.getLogger("kafka.server.KafkaServer")
+
 _REQUEST_BYTES_MAX: Final = 8192
+_CHARS_PER_UNIT: Final = 200
+"""About what is written in a microsecond."""
 LIMIT_S: Final = 10.0
 CONNECTIONS_MAX: Final = 16
 
@@ -50,7 +61,7 @@ class MetricsCollector:
         quotas: ClientQuotas,
         connections: ConnectionTable,
         clock: Clock,
-        others: Sequence[ClusterMetrics | CoordinatorMetrics],
+        others: Sequence[ClusterMetrics | CoordinatorMetrics | ClientMetrics],
     ) -> None:
         """`others` make families of their own, in this order."""
         self._metrics = metrics
@@ -146,7 +157,12 @@ class MetricsServer:
     There are at most `CONNECTIONS_MAX`; one more takes the place of the oldest.
     """
 
-    def __init__(self, collector: MetricsCollector) -> None:
+    def __init__(
+        self, collector: MetricsCollector, client_metrics: ClientMetrics, turns: Turns
+    ) -> None:
+        self.collector = collector
+        self._client_metrics = client_metrics
+        self._turns = turns
         self._registry = CollectorRegistry()
         self._registry.register(collector)
         self._bound: socket.socket | None = None
@@ -189,13 +205,22 @@ class MetricsServer:
         self._tasks[task] = None
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
+    async def _page(self) -> bytes:
+        """All metrics. Those of clients may be many, so they are written in turns."""
+        parts = [generate_latest(self._registry)]
+        pace = self._turns.pace()
+        for text in self._client_metrics.text():
+            parts.append(text.encode())
+            await pace.spend(len(text) // _CHARS_PER_UNIT)
+        return b"".join(parts)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(LIMIT_S):
                 request = await reader.readuntil(b"\r\n\r\n")
             path = request.split(b" ", 2)[1]
             found = path.split(b"?")[0] in (b"/metrics", b"/")
-            body = generate_latest(self._registry) if found else b"try /metrics\n"
+            body = await self._page() if found else b"try /metrics\n"
             status = b"200 OK" if found else b"404 Not Found"
             writer.transport.set_write_buffer_limits(0)  # all has left when it is drained
             writer.write(
@@ -210,3 +235,41 @@ class MetricsServer:
         finally:
             if not writer.is_closing():
                 writer.transport.abort()
+
+
+class BrokerMetrics(NamedTuple):
+    """The place of clients' metrics, and the server of all metrics."""
+
+    client_metrics: ClientMetrics
+    server: MetricsServer
+
+    async def start(self, config: KafkaConfig) -> None:
+        """Serve the metrics. Raises OSError."""
+        port = config.get_int("kafkapy.metrics.port")
+        await self.server.start(config.get_str("kafkapy.metrics.host"), port)
+        logger.info("Metrics on port %d", self.server.port)
+
+
+def set_up_metrics(
+    metrics: Metrics,
+    replicas: ReplicaManager,
+    sessions: FetchSessionCache,
+    quotas: ClientQuotas,
+    connections: ConnectionTable,
+    controller: ControllerTask,
+    max_lag: Callable[[], int],
+    groups: GroupService,
+    transactions: TransactionService,
+    telemetry: ClientTelemetry,
+    clock: Clock,
+    turns: Turns,
+) -> BrokerMetrics:
+    """The metrics of these parts."""
+    client_metrics = ClientMetrics(telemetry, clock)
+    others = (
+        ClusterMetrics(controller, replicas, metrics.zookeeper, max_lag),
+        CoordinatorMetrics(groups, transactions),
+        client_metrics,
+    )
+    collector = MetricsCollector(metrics, replicas, sessions, quotas, connections, clock, others)
+    return BrokerMetrics(client_metrics, MetricsServer(collector, client_metrics, turns))

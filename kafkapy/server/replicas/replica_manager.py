@@ -104,6 +104,7 @@ class ReplicaManager:
         self._metadata = metadata
         self._clock = clock
         self._lag_max_ms = lag_max_ms
+        self._lacks_files = False
 
     def all_partitions(self) -> Iterator[Partition]:
         for by_index in self.partitions.values():
@@ -268,6 +269,16 @@ class ReplicaManager:
             self.on_leadership(partition, False)
         for partition in gone:
             self.checked(partition)
+
+    def ask_for_replicas(self) -> None:
+        """If replicas could not be hosted because descriptors were short, notify the controller.
+
+        It holds them for offline, as those of a failed directory, until it sends LeaderAndIsr
+        again. (Kafka's broker fails the directory, and recovers when it is restarted.)
+        """
+        if self._lacks_files:
+            self._lacks_files = False
+            self.on_log_dir_failure()
 
     def stop(self) -> None:
         """Answer all waiting requests, because the broker stops."""
@@ -449,6 +460,7 @@ class ReplicaManager:
                 row.is_new,
             )
         except StorageShortage:
+            self._lacks_files = True
             raise
         except (ApiError, LogDirFailure) as failure:
             # It is in an offline directory, or cannot be created: it cannot be served.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from types import GeneratorType
@@ -33,6 +33,10 @@ Encodable: TypeAlias = (
 """The end of a `Pending` that a connection waits for."""
 
 
+UNKNOWN_SOFTWARE: Final = ("unknown", "unknown")
+"""Of a client that has sent no ApiVersions, or an old version."""
+
+
 class FastPath(Protocol):
     """Handles the requests of one connection that are like one before; `times` counts them."""
 
@@ -46,9 +50,13 @@ class FastPath(Protocol):
 
 
 class Caller(Protocol):
-    """A connection, as who handles its requests sees it. `principal` is `User:alice`."""
+    """A connection, as who handles its requests sees it. `principal` is `User:alice`, `peer` the
+    client's address and port; `client_software` the name and version that ApiVersions had.
+    """
 
     listener: str
+    peer: str
+    client_software: tuple[str, str]
     client_host: str
     principal: str
     is_token: bool

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from kafkapy.admin.configs import Resource, ResourceType
+from kafkapy.admin.configs import Resource
+from kafkapy.common.config_def import ResourceType
 from kafkapy.tools.json_input import parse_json, read_text
 
 SUFFIX: Final = ".throttles"

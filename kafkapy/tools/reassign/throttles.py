@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from kafkapy.admin.configs import (
     ConfigChanges,
     Resource,
-    ResourceType,
     alter_many_configs,
     describe_configs,
     dynamic_only,
@@ -21,6 +20,7 @@ from kafkapy.admin.planning.throttle_plan import (
     ThrottlePlan,
 )
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.config_def import ResourceType
 from kafkapy.tools.reassign.throttle_record import Throttles
 
 

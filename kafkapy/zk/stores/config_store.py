@@ -1,7 +1,7 @@
 """Entity configs and their change notifications in ZooKeeper.
 
-Entity types are `topics clients users brokers ips`; the default entity is `<default>`. Names of
-users, clients and ips are passed sanitized (`paths.sanitize`).
+Entity types are `paths.CONFIG_TYPES`; the default entity is `<default>`. Names are passed sanitized
+(`paths.sanitize`), except those of topics and brokers.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _AT_ONCE: Final = 100
 _READ_US: Final = 20
 """The cost of reading one entity."""
 # Of which Kafka leaves no node without configs.
-_FORGOTTEN: Final = ("users", "clients", "ips")
+_FORGOTTEN: Final = ("users", "clients", "ips", "client-metrics", "groups")
 
 
 class ConfigStore:
-    """Configs of topics, brokers, users, clients and addresses."""
+    """Configs of all entities."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
@@ -96,8 +96,8 @@ class ConfigStore:
         *,
         needs_controller: bool = True,
     ) -> None:
-        """Replace an entity's configs, if the cluster has a controller. Deletes users, clients and
-        addresses without configs.
+        """Replace an entity's configs, if the cluster has a controller. Deletes entities without
+        configs, except topics and brokers.
 
         Tools need no controller (`enableEntityConfigControllerCheck` of Kafka): they write the
         credentials of a cluster's first broker.

@@ -35,7 +35,9 @@ LOG_DIR_EVENT_PREFIX: Final = "log_dir_event_"
 ACL_CHANGE_PREFIX: Final = "acl_changes_"
 TOKEN_CHANGE_PREFIX: Final = "token_change_"
 
-CONFIG_TYPES: Final = ("topics", "clients", "users", "brokers", "ips")
+KAFKA_3_CONFIG_TYPES: Final = ("topics", "clients", "users", "brokers", "ips")
+CONFIG_TYPES: Final = (*KAFKA_3_CONFIG_TYPES, "client-metrics", "groups")
+"""In ZooKeeper mode, Apache Kafka does not have the last two."""
 DEFAULT_ENTITY: Final = "<default>"
 
 PERSISTENT_PATHS: Final = (
@@ -48,7 +50,7 @@ PERSISTENT_PATHS: Final = (
     ISR_CHANGE_NOTIFICATION,
     PRODUCER_ID_BLOCK,
     LOG_DIR_EVENT_NOTIFICATION,
-    *(f"{CONFIG}/{kind}" for kind in CONFIG_TYPES),
+    *(f"{CONFIG}/{kind}" for kind in KAFKA_3_CONFIG_TYPES),
 )
 
 
@@ -88,7 +90,11 @@ def delete_topic(name: str) -> str:
 
 
 def sanitize(name: str) -> str:
-    """A user, client or ip name as a path part (`Sanitizer`): Java's URLEncoder, `*` as %2A."""
+    """A name of any letters as a path part (`Sanitizer`): Java's URLEncoder, `*` as %2A. ZooKeeper
+    does not allow the parts `.` and `..`.
+    """
+    if name in (".", ".."):
+        return name.replace(".", "%2E")
     return quote(name, safe="").replace("~", "%7E")
 
 

@@ -27,6 +27,7 @@ from kafkapy.zk.stores import paths
 LOG_DIR_FAILURE_EVENT: Final = 1
 PRODUCER_ID_BLOCK_SIZE: Final = 1000
 
+_BARE_PATH: Final = re.compile(rb"[a-z-]+/[!-~]+")
 _ENDPOINT: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
@@ -255,13 +256,18 @@ def decode_config(path: str, data: bytes) -> dict[str, str]:
 
 
 def encode_config_change(change: ConfigChange) -> bytes:
-    """`/config/changes/config_change_N`, version 2."""
-    return orjson.dumps({"version": 2, "entity_path": "/".join(change)})
+    """`/config/changes/config_change_N`, version 2. Of entity types that Apache Kafka 3.9 does not
+    have, the bare path: its brokers log an error for unknown types, but ignore what is not JSON.
+    """
+    entity_path = "/".join(change)
+    if change.entity_type not in paths.KAFKA_3_CONFIG_TYPES:
+        return entity_path.encode()
+    return orjson.dumps({"version": 2, "entity_path": entity_path})
 
 
 def decode_config_change(path: str, data: bytes) -> ConfigChange:
-    """Versions 1 and 2."""
-    node = _object(path, data)
+    """Versions 1 and 2, and the bare path."""
+    node = {"entity_path": data.decode()} if _BARE_PATH.fullmatch(data) else _object(path, data)
     if node.get("version") == 1:
         entity_type, entity_name = node.get("entity_type"), node.get("entity_name")
     else:

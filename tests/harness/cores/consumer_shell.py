@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import logging
 import re
+import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from kafkapy.common.consumer_protocol import (
+    encode_assignment,
+    read_assignment,
+    read_subscription,
+)
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import Append
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment
+from kafkapy.coordinator.groups.consumer.assignment import (
+    NOTHING,
+    Assignment,
+    identified,
+    is_subset,
+    named,
+)
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat, ConsumerHeartbeatResult
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.groups.group_offsets import UNKNOWN_LOG_OFFSET
+from kafkapy.coordinator.groups.messages import JoinGroupResult, SyncGroupResult
 from kafkapy.coordinator.groups.topic_source import KnownTopic
 from tests.harness.cores.group_shell import GroupShell
 
+COOPERATIVE = "cooperative-sticky"
 SESSION_MS = 45_000
 REVOCATION_MS = 60_000
 
@@ -196,7 +210,106 @@ class FakeConsumer:
         return {(name_of(t), index) for t, indexes in self.owned.items() for index in indexes}
 
 
-def settle(consumers: Iterable[FakeConsumer], rounds: int = 12) -> None:
+class FakeClassicMember:
+    """A client of the classic protocol: eager, or cooperative. The leader shares the topics out."""
+
+    def __init__(self, shell: ConsumerShell, topics: Iterable[str], protocol: str) -> None:
+        self.shell = shell
+        self.topics = [*topics]
+        self.protocol = protocol
+        self.member_id = ""
+        self.generation_id = -1
+        self.owned: Assignment = NOTHING
+        self._waits_for: Any = None
+
+    @property
+    def partitions(self) -> set[tuple[str | None, int]]:
+        """The partitions that it owns, by name."""
+        return {
+            (name, index)
+            for name, indexes in named(self.shell.topics, self.owned).items()
+            for index in indexes
+        }
+
+    def beat(self) -> None:
+        """Do the next thing: see to an answer, or heartbeat, or join."""
+        if self._waits_for is not None:
+            if (result := self.shell.replies.get(self._waits_for)) is not None:
+                self._waits_for = None
+                self._take(result)
+        elif self.generation_id < 0:
+            self._join()
+        else:
+            self._refused(self.shell.heartbeat(self.member_id, self.generation_id))
+
+    def leave(self) -> None:
+        self.shell.leave(self.member_id)
+
+    def _refused(self, error: ErrorCode) -> None:
+        if error is ErrorCode.REBALANCE_IN_PROGRESS:
+            self._join()
+        elif error is not ErrorCode.NONE:
+            self.owned, self.generation_id = NOTHING, -1
+            if error is ErrorCode.UNKNOWN_MEMBER_ID:
+                self.member_id = ""
+
+    def _join(self) -> None:
+        if self.protocol != COOPERATIVE:
+            self.owned = NOTHING
+        self._await(self.shell.join(self.member_id, protocols=[(self.protocol, self._metadata())]))
+
+    def _await(self, token: Any) -> None:
+        self._waits_for = token
+        if token in self.shell.replies:
+            self.beat()
+
+    def _metadata(self) -> bytes:
+        rows = [(name, sorted(each)) for name, each in named(self.shell.topics, self.owned).items()]
+        data = struct.pack(">hi", 1, len(self.topics)) + b"".join(map(packed, self.topics))
+        data += struct.pack(">ii", -1, len(rows))
+        return data + b"".join(
+            packed(name) + struct.pack(f">i{len(each)}i", len(each), *each) for name, each in rows
+        )
+
+    def _take(self, result: JoinGroupResult | SyncGroupResult) -> None:
+        if result.error is ErrorCode.MEMBER_ID_REQUIRED:
+            assert isinstance(result, JoinGroupResult)
+            self.member_id = result.member_id
+            self._join()
+        elif result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            self.generation_id = -1  # it joins again, with what it has
+        elif result.error is not ErrorCode.NONE:
+            self._refused(result.error)
+        elif isinstance(result, JoinGroupResult):
+            self.member_id, self.generation_id = result.member_id, result.generation_id
+            shares = self._shares(result) if result.leader == self.member_id else {}
+            self._await(self.shell.sync(self.member_id, self.generation_id, shares))
+        else:
+            given = identified(self.shell.topics, read_assignment(result.assignment).partitions)
+            has_to_revoke = not is_subset(self.owned, given)
+            self.owned = given
+            if has_to_revoke:
+                self._join()
+
+    def _shares(self, result: JoinGroupResult) -> dict[str, bytes]:
+        """Owned partitions stay where they are; the others go round."""
+        known = self.shell.topics.known
+        wants = {row.member_id: read_subscription(row.metadata) for row in result.members}
+        shares: dict[str, dict[str, set[int]]] = {member_id: {} for member_id in wants}
+        for topic, found in known.items():
+            members = [m for m, each in wants.items() if topic in each.topics]
+            for index in range(found.num_partitions if members else 0):
+                owner = next((m for m in members if (topic, index) in wants[m].owned), None)
+                share = shares[owner or members[index % len(members)]]
+                share.setdefault(topic, set()).add(index)
+        return {member_id: encode_assignment(share, 1) for member_id, share in shares.items()}
+
+
+def packed(name: str) -> bytes:
+    return struct.pack(">h", len(name)) + name.encode()
+
+
+def settle(consumers: Iterable[FakeConsumer | FakeClassicMember], rounds: int = 12) -> None:
     """Heartbeats in turn, until nothing moves any more."""
     everybody = [*consumers]
     for _ in range(rounds):

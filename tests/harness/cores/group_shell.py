@@ -29,8 +29,8 @@ SESSION_MS = 10_000
 REBALANCE_MS = 60_000
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
-SUBSCRIBED_T = bytes.fromhex("0001 00000001 0001 74 00000000")
-"""A consumer subscription v1 to the topic `t`."""
+SUBSCRIBED_T = bytes.fromhex("0000 00000001 0001 74 ffffffff")
+"""A consumer subscription v0 to the topic `t`."""
 
 
 class GroupShell:

@@ -22,6 +22,7 @@ from kafkapy.coordinator.transactions.transaction_coordinator import Transaction
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords
+from kafkapy.metadata.telemetry import ClientTelemetry
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.replication.delayed_fetch import FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchSessionCache
@@ -50,8 +51,7 @@ from kafkapy.server.network.connection_limits import ConnectionLimits
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.network.listener_changes import ListenerChanges
 from kafkapy.server.observability.cluster_metrics import ClusterMetrics
-from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
-from kafkapy.server.observability.metrics_server import MetricsCollector
+from kafkapy.server.observability.metrics_server import MetricsServer, set_up_metrics
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
@@ -192,6 +192,7 @@ class Parts:
         self.logs.on_log_dir_failure = lambda _, failure: self.replicas.log_dir_failed(failure)
         self.fetch_reader = FetchReader(self.replicas, self.clock)
         self.fetch_sessions = FetchSessionCache(10, random)
+        self.telemetry = ClientTelemetry(1 << 20, random)
         self.controller = FakeController()
         self.max_lag = 0
 
@@ -289,17 +290,22 @@ class Parts:
             lambda: self.max_lag,
         )
 
-    def metrics_collector(self) -> MetricsCollector:
-        """All metrics; there are no connections."""
-        return MetricsCollector(
+    def metrics_server(self) -> MetricsServer:
+        """A server of all metrics; there are no connections."""
+        return set_up_metrics(
             self.metrics,
             self.replicas,
             self.fetch_sessions,
             self.client_quotas,
             ConnectionTable(self.config),
+            self.controller,
+            lambda: self.max_lag,
+            self.groups,
+            self.transactions,
+            self.telemetry,
             self.clock,
-            (self.cluster_metrics(), CoordinatorMetrics(self.groups, self.transactions)),
-        )
+            Turns(),
+        ).server
 
     def config_applier(self) -> ConfigApplier:
         """An applier of dynamic configs to these parts."""
@@ -312,6 +318,8 @@ class Parts:
             self.connection_limits,
             self.listener_changes,
             self.controller,
+            self.telemetry,
+            self.groups.coordinator.configure_group,
             self.tasks.spawn,
         )
 

@@ -24,6 +24,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from tests.harness.faults.links import Link, Network
 from tests.harness.processes.apache_kafka import ApacheBroker
 from tests.harness.processes.broker_process import POLL_S, BrokerProcess, ServerProcess, free_port
+from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.zookeeper_server import zookeeper_for
 
 SESSION_TIMEOUT_S = 3.0
@@ -62,6 +63,7 @@ class FaultCluster:
         client_links: bool = False,
         log_dirs: int = 1,
         apache: Collection[int] = (),
+        own_zookeeper: bool = False,
     ) -> None:
         self.directory = directory
         self.is_mixed = bool(apache)
@@ -69,7 +71,9 @@ class FaultCluster:
         directory.mkdir(parents=True, exist_ok=True)
         self._open = ExitStack()
         self.network = self._open.enter_context(Network(self._pids))
-        self.zookeeper = zookeeper_for(directory)
+        self.zookeeper = (
+            OwnZooKeeper(directory / "zookeeper") if own_zookeeper else zookeeper_for(directory)
+        )
         ids = range(1, size + 1)
         self.internal: dict[int, Link] = {}
         self.to_zookeeper: dict[int, Link] = {}

@@ -20,7 +20,7 @@ Faults = Callable[[FaultCluster, Workload], Iterator[str]]
 @dataclass(frozen=True)
 class Scenario:
     """`faults` yields what it did and raises AssertionError for what does not hold. The brokers of
-    the ids in `apache` are Apache Kafka's.
+    the ids in `apache` are Apache Kafka's; the ZooKeeper is kafkapy's if it is `own_zookeeper`.
     """
 
     faults: Faults
@@ -33,6 +33,7 @@ class Scenario:
     log_dirs: int = 1
     overrides: Mapping[str, str] = field(default_factory=dict)
     apache: tuple[int, ...] = ()
+    own_zookeeper: bool = False
 
     def run(self, directory: Path) -> Verdict:
         """On a cluster of its own; the verdict judges the records."""
@@ -43,6 +44,7 @@ class Scenario:
             client_links=self.client_links,
             log_dirs=self.log_dirs,
             apache=self.apache,
+            own_zookeeper=self.own_zookeeper,
         ) as cluster:
             return chaos_run.run_on(
                 cluster,

@@ -26,22 +26,22 @@ class Event(NamedTuple):
     fields: dict[str, Any]
 
 
-def librdkafka_command(bootstrap_servers: str, topic: str, group: str) -> list[str]:
+def librdkafka_command(servers: str, topic: str, group: str, protocol: str) -> list[str]:
     """A member that is kafkapy's tool, with librdkafka."""
     executable = Path(sys.executable).parent / "kafkapy"
-    return [str(executable), "verifiable-consumer", *_flags(bootstrap_servers, topic, group)]
+    return [str(executable), "verifiable-consumer", *_flags(servers, topic, group, protocol)]
 
 
-def java_command(bootstrap_servers: str, topic: str, group: str) -> list[str]:
+def java_command(servers: str, topic: str, group: str, protocol: str) -> list[str]:
     """A member that is Apache Kafka 4's tool, with its Java client."""
-    flags = _flags(bootstrap_servers, topic, group)
+    flags = _flags(servers, topic, group, protocol)
     return apache_kafka.java_command(JAVA_VERIFIABLE_CONSUMER, *flags, release=apache_kafka.KAFKA_4)
 
 
-def _flags(bootstrap_servers: str, topic: str, group: str) -> list[str]:
+def _flags(servers: str, topic: str, group: str, protocol: str) -> list[str]:
     return [
-        *("--bootstrap-server", bootstrap_servers, "--topic", topic, "--group-id", group),
-        *("--group-protocol", "consumer", "--reset-policy", "earliest", "--verbose"),
+        *("--bootstrap-server", servers, "--topic", topic, "--group-id", group),
+        *("--group-protocol", protocol, "--reset-policy", "earliest", "--verbose"),
     ]
 
 

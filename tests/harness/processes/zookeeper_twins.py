@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kazoo.client import KazooClient
+from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import KazooException
 from kazoo.protocol.states import ZnodeStat
 from kazoo.security import make_acl, make_digest_acl
 
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+
 LIMIT_S = 60.0
+PATIENT = {"max_tries": -1, "delay": 0.1, "max_delay": 0.5}
 PATHS = ("/a", "/a", "/a", "/a/b", "/a/b", "/a/b/c", "/e", "/e/f")
 ACLS = (
     None,
@@ -26,7 +30,7 @@ ACLS = (
 Step = tuple[str, int, tuple[Any, ...]]
 
 
-def steps(seed: int, count: int) -> list[Step]:
+def steps(seed: int, count: int, *, clients: int = 3, kills: bool = False) -> list[Step]:
     """(operation, client, arguments): what is done, in this order."""
     chance = random.Random(seed)
     weights = {
@@ -41,9 +45,13 @@ def steps(seed: int, count: int) -> list[Step]:
         "get_acls": 2,
         "restart": 1,
         "ephemerals": 1,
+        "reconnect": 1,
     }
     kinds = chance.choices(list(weights), list(weights.values()), k=count)
-    return [(kind, chance.randrange(3), _arguments(kind, chance)) for kind in kinds]
+    found = [(kind, chance.randrange(clients), _arguments(kind, chance)) for kind in kinds]
+    if kills:
+        found[count // 2] = ("kill", 0, ("", False))
+    return found
 
 
 def _arguments(kind: str, chance: random.Random) -> tuple[Any, ...]:
@@ -67,16 +75,16 @@ def _arguments(kind: str, chance: random.Random) -> tuple[Any, ...]:
 
 
 class Twin:
-    """Three clients of one server below a root of their own; the second has logged in."""
+    """Clients of one server below a root of their own; the second has logged in."""
 
-    def __init__(self, address: str, root: str) -> None:
-        self._address = address
+    def __init__(self, server: ZooKeeperServer, root: str, clients: int) -> None:
+        self._server = server
         self._root = root
-        self._clients = [self._client(number) for number in range(3)]
+        self._clients = [self._client(number) for number in range(clients)]
         self._clients[0].create(root, b"")
         self._base = self._clients[0].exists(root).czxid
         self.outcomes: list[Any] = []
-        self.events: dict[int, list[Any]] = {number: [] for number in range(3)}
+        self.events: dict[int, list[Any]] = {number: [] for number in range(clients)}
 
     def close(self) -> None:
         for client in self._clients:
@@ -121,7 +129,19 @@ class Twin:
                 client.stop()
                 client.close()
                 self._clients[number] = self._client(number)
+            case "reconnect":
+                self._lose_connection(client)
+            case "kill":
+                self._server.kill()
+                self._server.start()
         return None
+
+    def _lose_connection(self, client: KazooClient) -> None:
+        """Its session goes on, on another connection."""
+        lost = threading.Event()
+        client.add_listener(lambda state: lost.set() if state == KazooState.SUSPENDED else None)
+        client._connection._socket.shutdown(socket.SHUT_RDWR)
+        assert lost.wait(LIMIT_S)
 
     def _multi(self, client: KazooClient, parts: tuple[Any, ...]) -> list[Any]:
         transaction = client.transaction()
@@ -141,7 +161,9 @@ class Twin:
         ]
 
     def _client(self, number: int) -> KazooClient:
-        client = KazooClient(self._address, timeout=20)
+        address = self._server.bootstrap_servers
+        patient = {"connection_retry": dict(PATIENT), "command_retry": dict(PATIENT)}
+        client = KazooClient(address, timeout=20, **patient)
         client.start(timeout=LIMIT_S)
         if number == 1:
             client.add_auth("digest", "user:secret")
@@ -153,7 +175,7 @@ class Twin:
     def _settle(self) -> None:
         """Return when each client has heard what there was to hear."""
         for client in self._clients:
-            client.exists("/")
+            client.retry(client.exists, "/")
             told = threading.Event()
             client.handler.callback_queue.put(told.set)
             assert told.wait(LIMIT_S)
@@ -175,9 +197,9 @@ class Twin:
 
 
 @contextmanager
-def twin(address: str, root: str) -> Iterator[Twin]:
+def twin(server: ZooKeeperServer, root: str, clients: int = 3) -> Iterator[Twin]:
     """A twin that is closed at the end."""
-    made = Twin(address, root)
+    made = Twin(server, root, clients)
     try:
         yield made
     finally:

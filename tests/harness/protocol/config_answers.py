@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kafkapy.admin.configs import Resource, ResourceType
+from kafkapy.admin.configs import Resource
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.config_def import ConfigType
+from kafkapy.common.config_def import ConfigType, ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages import create_topics, describe_configs, incremental_alter_configs
 from tests.harness.processes.waiting import wait_until

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from kafkapy.common.consumer_protocol import subscribed_topics
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import Append, Producer
 from kafkapy.coordinator.groups import messages
-from kafkapy.coordinator.groups.consumer_protocol import subscribed_topics
 from kafkapy.coordinator.groups.group import (
     COMPLETING_REBALANCE,
     PREPARING_REBALANCE,
@@ -59,6 +59,13 @@ class Client:
     def protocol_type(self) -> str:
         return self.options.get("type", "consumer").replace("none", "")
 
+    def embedded(self, protocol: str, metadata: bytes) -> bytes:
+        """The metadata of one of the client's protocols."""
+        return metadata
+
+    def subscription(self) -> bytes:
+        return subscription(self.options.get("topics", "t"))
+
     def expect(self, protocol_type: str | None, protocol_name: str | None) -> None:
         """Fail if an answer does not have the protocol that this client has."""
         assert (protocol_type, protocol_name) == (self.protocol_type, self.protocol_name)
@@ -67,14 +74,14 @@ class Client:
         """A JoinGroup with this client's options."""
         options = self.options
         version = int(options.get("version", 9))
-        metadata = subscription(options.get("topics", "t"))
+        metadata = self.subscription()
         names = options.get("protocols", "range").split()
         rebalance = options.get("rebalance", "60 s")
         return messages.JoinGroup(
             self.group_id,
             self.member_id,
             self.protocol_type,
-            [(name, metadata) for name in names if name != "none"],
+            [(name, self.embedded(name, metadata)) for name in names if name != "none"],
             duration_ms(options.get("session", "10 s")),
             -1 if rebalance == "none" else duration_ms(rebalance),
             options.get("instance"),
@@ -88,9 +95,9 @@ class Client:
 class GroupWorld(World):
     """The clients of one coordinator."""
 
-    def __init__(self) -> None:
+    def __init__(self, shell: GroupShell | None = None) -> None:
         super().__init__()
-        self.shell = GroupShell(GroupConfig(offsets_topic_num_partitions=1))
+        self.shell = shell or GroupShell(GroupConfig(offsets_topic_num_partitions=1))
         self.shell.on_reply = self._on_reply
         self.shell.on_append = self._on_append
         self.clients: dict[str, Client] = {}
@@ -164,7 +171,8 @@ class GroupWorld(World):
 
     @step("{client} syncs")
     def syncs(self, client: str, giving: str = "", **options: str) -> None:
-        assignments = {self.client(c).member_id: p.encode() for c, p in pairs(giving).items()}
+        shares = pairs(giving).items()
+        assignments = {self.client(c).member_id: self.share_bytes(p) for c, p in shares}
         name, kind = options.pop("protocol", None), options.pop("type", None)
         identity = self._identity(client, **options)
         request = messages.SyncGroup(*identity, kind, name, assignments)
@@ -324,7 +332,10 @@ class GroupWorld(World):
     # Requests and their answers.
 
     def client(self, name: str) -> Client:
-        return self.clients.setdefault(name, Client(name))
+        return self.clients.setdefault(name, self.new_client(name))
+
+    def new_client(self, name: str) -> Client:
+        return Client(name)
 
     def _identity(self, name: str, **options: str) -> tuple[str, int, str, str | None]:
         """Group, generation, member and instance, unless an option says otherwise."""
@@ -357,7 +368,7 @@ class GroupWorld(World):
                 return self._joined(one, result)
             case messages.SyncGroupResult(error=ErrorCode.NONE):
                 one.expect(result.protocol_type, result.protocol_name)
-                return f"gets {result.assignment.decode() or 'nothing'}"
+                return f"gets {self.share(result.assignment) or 'nothing'}"
             case messages.LeaveGroupResult(error=ErrorCode.NONE):
                 return " ".join(shown_error(error) for _, error in result.members)
             case messages.CommitOffsetsResult() | messages.DeleteGroupsResult():
@@ -400,7 +411,7 @@ class GroupWorld(World):
             return group.error.name
         if group.state != STABLE:
             assert {group.protocol_data, *(m.metadata for m in group.members)} <= {"", b""}
-        shares = {self.shown(m.member_id): m.assignment.decode() for m in group.members}
+        shares = {self.shown(m.member_id): self.share(m.assignment) for m in group.members}
         return f"{group.state}: {held(shares)}" if shares else group.state
 
     def _on_append(self, append: Append) -> None:
@@ -426,9 +437,16 @@ class GroupWorld(World):
         if not group.members:
             assert (group.protocol_name, group.leader_id) == (None, None)
             return f"{generation}, empty"
-        shares = {self.shown(m.member_id): m.assignment.decode() for m in group.members}
+        shares = {self.shown(m.member_id): self.share(m.assignment) for m in group.members}
         leader = self.shown(group.leader_id or "")
         return f"{generation}{not_range(group.protocol_name)}, leader {leader}: {held(shares)}"
+
+    def share_bytes(self, share: str) -> bytes:
+        """The assignment that a leader gives."""
+        return share.encode()
+
+    def share(self, assignment: bytes) -> str:
+        return assignment.decode()
 
     # Names.
 
@@ -451,11 +469,11 @@ def partition(name: str) -> TopicPartition:
 
 
 def subscription(topics: str) -> bytes:
-    """A consumer's subscription v1 to these topics; `opaque` is one that cannot be read."""
+    """A consumer's subscription v0 to these topics; `opaque` is one that cannot be read."""
     if topics == "opaque":
         return b"opaque"
     names = [len(topic).to_bytes(2) + topic.encode() for topic in topics.split()]
-    return b"".join([b"\0\1", len(names).to_bytes(4), *names, bytes(4)])
+    return b"".join([b"\0\0", len(names).to_bytes(4), *names, bytes(4)])
 
 
 def not_range(protocol_name: str | None) -> str:

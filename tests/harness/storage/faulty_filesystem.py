@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kafkapy.storage.filesystem import Buffer, DiskSpace, Entry, File, FileSystem
 
@@ -13,7 +13,7 @@ class FaultyFileSystem:
     """Wraps `fs`. Change number `fail_at` (from 1; 0: none) raises ENOSPC, a write half done.
 
     `for_good`: every later change fails as well. `changes` counts them. Only paths with `prefix`
-    count.
+    count. `before_change` is called with the path of each change.
     """
 
     def __init__(
@@ -24,9 +24,11 @@ class FaultyFileSystem:
         self.for_good = for_good
         self.prefix = prefix
         self.changes = 0
+        self.before_change: Callable[[str], None] = lambda path: None
 
     def fails(self, path: str) -> bool:
         """Count a change of `path`; whether it is one that fails."""
+        self.before_change(path)
         if not path.startswith(self.prefix):
             return False
         self.changes += 1

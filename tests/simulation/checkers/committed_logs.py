@@ -10,7 +10,8 @@ every replica. A leader that lacks some of it lost it, which Kafka's rules allow
 - a replica in sync whose disk was torn and which nobody saw go: it was back when the controller
   that elects it first asked who is there, or its session outlived the power cut. If it led, it
   leads on in its leader epoch; what it then writes there cannot be told from what others have in
-  that epoch, so they may part later too.
+  that epoch, so they may part later too;
+- a replica whose disk was torn when all brokers lost power at once.
 
 A loss excuses the offsets from what was kept up to where any replica's log ended then. What is
 written there afterwards is held against the rules like everything else.
@@ -197,6 +198,8 @@ class CommittedLogs(Checker):
         more when its power was cut."""
         if node.broker_id not in election.isr_before and self.cluster.allows_unclean_elections:
             return "an unclean election"
+        if was_torn and self.cluster.dark_us >= 0:
+            return "all brokers lost power at once"
         others = [b for b in election.isr_before if b != node.broker_id and b in election.live]
         if was_torn and not others:
             return "the last in-sync replica's disk was torn"

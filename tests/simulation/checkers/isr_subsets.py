@@ -1,4 +1,5 @@
-"""The ISR is always a subset of the assigned replicas, and the leader is one of it.
+"""The ISR is always a subset of the assigned replicas, and the leader is one of it. Nobody joins it
+whom the controller knows to be down.
 
 In ZooKeeper, that is: a leader is told of a reassignment's last step (its new replicas) before the
 ISR is shrunk to it, so what it holds may differ for a moment.
@@ -9,13 +10,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import Create, Op, SetData
 from tests.simulation.checkers.base import Checker
+from tests.simulation.cluster import Cluster
 
 
 class IsrSubsets(Checker):
-    """Holds each state znode against its topic's znode."""
+    """Holds each state znode against its topic's znode, and against the controller's view."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._isr: dict[str, list[int]] = {}
 
     def on_change(self, ops: Sequence[Op]) -> None:
         for op in ops:
@@ -24,6 +31,10 @@ class IsrSubsets(Checker):
             parts = op.path.split("/")
             if op.path.startswith(f"{paths.TOPICS}/") and parts[-1] == "state":
                 self._check(parts[3], parts[5])
+                before = [] if isinstance(op, Create) else self._isr.get(op.path, [])
+                self._isr[op.path] = isr = json.loads(op.data)["isr"]
+                at = TopicPartition(parts[3], int(parts[5]))
+                self._check_new(at, [member for member in isr if member not in before])
             elif op.path.startswith(f"{paths.TOPICS}/") and len(parts) == 4:
                 for index in json.loads(op.data)["partitions"]:
                     self._check(parts[3], index)
@@ -40,3 +51,16 @@ class IsrSubsets(Checker):
             self.violated(f"{topic}-{index}: ISR {state['isr']} of replicas {assigned}")
         if state["leader"] >= 0 and state["leader"] not in state["isr"]:
             self.violated(f"{topic}-{index}: leader {state['leader']} of ISR {state['isr']}")
+
+    def _check_new(self, at: TopicPartition, members: list[int]) -> None:
+        contexts = [
+            node.acting_controller.context
+            for node in self.world.nodes.values()
+            if node.acting_controller is not None
+        ]
+        if not contexts:
+            return
+        context = max(contexts, key=lambda each: each.fence.controller_epoch)
+        for member in members:
+            if not context.is_replica_online(member, at):
+                self.violated(f"{at}: {member} joins the ISR, which the controller knows is down")

@@ -9,7 +9,7 @@ from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 def test_every_kind_of_support() -> None:
     versions = {
         ApiKey.PRODUCE: (3, 20),
-        ApiKey.FETCH: (18, 20),
+        ApiKey.FETCH: (19, 20),
         ApiKey.METADATA: (0, 12),
         ApiKey.API_VERSIONS: (0, 3),
         55: (0, 5),
@@ -18,8 +18,8 @@ def test_every_kind_of_support() -> None:
     scripted = ScriptedCluster({ApiKey.METADATA: metadata()}, versions)  # type: ignore[arg-type]
     (found,) = broker_api_versions(Cluster("b:1", connector=scripted.connect))
     apis = {api.key: api for api in found.apis}
-    assert apis[0] == ApiSupport(0, "Produce", (3, 20), 11)
-    assert apis[1] == ApiSupport(1, "Fetch", (18, 20), None, "too new")
+    assert apis[0] == ApiSupport(0, "Produce", (3, 20), 12)
+    assert apis[1] == ApiSupport(1, "Fetch", (19, 20), None, "too new")
     assert apis[2] == ApiSupport(2, "ListOffsets", None)
     assert apis[55] == ApiSupport(55, "DescribeQuorum", (0, 5), 2)
     assert apis[200] == ApiSupport(200, "UNKNOWN", (1, 1))

@@ -7,23 +7,23 @@ import pytest
 from kafkapy.admin.configs import (
     ConfigEntry,
     Resource,
-    ResourceType,
     client_metrics_names,
     describe_configs,
     dynamic_only,
+    group_names,
     incremental_alter_configs,
 )
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.config_def import ConfigSource
-from kafkapy.common.errors import ApiError
+from kafkapy.common.config_def import ConfigSource, ResourceType
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
-from kafkapy.protocol.messages.list_client_metrics_resources import (
-    ClientMetricsResource,
-    ListClientMetricsResourcesResponse,
+from kafkapy.protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesResponse,
 )
 from tests.harness.scripted.scripted_topics import BROKERS, describing_cluster
 
@@ -83,8 +83,21 @@ def test_a_change_goes_to_the_broker_it_is_about() -> None:
 
 
 def test_subscriptions_to_client_metrics_are_named_by_the_broker() -> None:
-    answer = ListClientMetricsResourcesResponse(
-        client_metrics_resources=[ClientMetricsResource(name="m"), ClientMetricsResource(name="a")]
+    answer = ListConfigResourcesResponse(
+        config_resources=[ConfigResource(resource_name="m"), ConfigResource(resource_name="a")]
     )
-    scripted = describing_cluster(LIST_CLIENT_METRICS_RESOURCES=answer)
+    scripted = describing_cluster(LIST_CONFIG_RESOURCES=answer)
     assert client_metrics_names(Cluster("b:1", connector=scripted.connect)) == ["a", "m"]
+
+
+def test_groups_with_configs_are_named_by_brokers_that_list_all_resources() -> None:
+    rows = [ConfigResource(resource_name=name, resource_type=32) for name in ("h", "g")]
+    answer = ListConfigResourcesResponse(config_resources=rows)
+    scripted = describing_cluster(LIST_CONFIG_RESOURCES=answer)
+    assert group_names(Cluster("b:1", connector=scripted.connect)) == ["g", "h"]
+    (asked,) = scripted.asked(ApiKey.LIST_CONFIG_RESOURCES)
+    assert asked.resource_types == [32]
+    scripted.versions = {**scripted.versions, ApiKey.LIST_CONFIG_RESOURCES: (0, 0)}
+    with pytest.raises(ApiError) as error:
+        group_names(Cluster("b:1", connector=scripted.connect))
+    assert error.value.code is ErrorCode.UNSUPPORTED_VERSION

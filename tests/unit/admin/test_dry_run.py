@@ -27,7 +27,8 @@ def test_reads_are_answered_and_changes_are_written_down() -> None:
 def test_the_version_is_the_one_that_would_be_spoken() -> None:
     scripted = describing_cluster()
     scripted.versions = {**scripted.versions, ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 0)}
-    from kafkapy.admin.configs import Resource, ResourceType, incremental_alter_configs
+    from kafkapy.admin.configs import Resource, incremental_alter_configs
+    from kafkapy.common.config_def import ResourceType
 
     with DryRunCluster("b:1", connector=scripted.connect) as cluster:
         incremental_alter_configs(cluster, Resource(ResourceType.BROKER, "2"), {"a": "b"}, ["c"])

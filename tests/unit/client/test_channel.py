@@ -39,7 +39,7 @@ def test_no_common_version_is_said_in_kafkas_words() -> None:
     cluster = ScriptedCluster({}, {ApiKey.METADATA: (2, 7)})
     channel, _ = channel_to(cluster)
     channel.negotiate(1000)
-    with pytest.raises(ApiError, match=r"does not support METADATA with version in range \[9,12\]"):
+    with pytest.raises(ApiError, match=r"does not support METADATA with version in range \[9,13\]"):
         channel.version_for(MetadataRequest(), min_version=9)
     channel.api_versions.clear()
     with pytest.raises(ApiError, match=r"The broker does not support METADATA$"):

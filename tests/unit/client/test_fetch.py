@@ -153,7 +153,7 @@ def test_topics_go_by_id_where_they_have_one() -> None:
         for _, request, version in each.requests
         if request.API_KEY == ApiKey.FETCH
     ]
-    assert versions == [12, 17]
+    assert versions == [12, 18]
     assert named_by.asked(ApiKey.FETCH)[0].topics[0].topic_id == TOPIC_ID
 
 

@@ -68,6 +68,13 @@ def test_refusals_name_the_value_and_the_key(kind: ConfigType, text: str, said: 
         (between(-1, 9), "[-1,...,9]", 9, 10, "Value must be no more than 9"),
         (between(-1, 9), "[-1,...,9]", -1, -2, "Value must be at least -1"),
         (one_of("a", "b"), "[a, b]", "b", "B", "String must be one of: a, b"),
+        (
+            one_of("a", "b", any_case=True),
+            "[a, b]",
+            "B",
+            "c",
+            r"String must be one of \(case insensitive\): a, b",
+        ),
         (list_of("a", "b"), "[a, b]", ["b", "a"], ["a", "c"], "String must be one of: a, b"),
         (matching("[0-9]+", "numbers"), "numbers", ["1", "22"], ["1", "2x"], "k must be numbers"),
     ],
@@ -154,6 +161,8 @@ def test_ids_on_the_wire() -> None:
         "STATIC_BROKER_CONFIG",
         "DEFAULT_CONFIG",
         "DYNAMIC_BROKER_LOGGER_CONFIG",
+        "DYNAMIC_CLIENT_METRICS_CONFIG",
+        "DYNAMIC_GROUP_CONFIG",
     ]
     assert [(kind.name, int(kind)) for kind in ConfigType] == [
         ("BOOLEAN", 1),

@@ -8,6 +8,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.coordinator.compact_fields import (
     CompactReader,
     compact_array,
+    compact_bytes,
     compact_string,
     uvarint,
 )
@@ -28,6 +29,11 @@ def test_strings_and_arrays_have_their_length_plus_one() -> None:
     data = compact_array([compact_string("ab"), compact_string("")])
     reader = CompactReader(data, "topic")
     assert reader.compact_array(reader.compact_string) == ["ab", ""]
+
+
+def test_bytes_have_their_length_plus_one() -> None:
+    assert compact_bytes(b"ab") == b"\x03ab"
+    assert CompactReader(b"\x03ab", "topic").compact_bytes() == b"ab"
 
 
 def test_tagged_fields_of_later_versions_are_passed_over() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import pytest
+
 from kafkapy.coordinator.config import GroupConfig
 
 KAFKA_DEFAULTS = {
@@ -24,6 +26,8 @@ KAFKA_DEFAULTS = {
     "group.consumer.heartbeat.interval.ms": 5000,
     "group.consumer.max.size": 2147483647,
     "group.consumer.assignors": ("uniform", "range"),
+    "group.consumer.migration.policy": "bidirectional",
+    "group.consumer.regex.refresh.interval.ms": 600000,
 }
 
 
@@ -36,6 +40,21 @@ def test_the_defaults_are_kafkas() -> None:
 def test_values_are_picked_by_key() -> None:
     config = GroupConfig.from_values({"group.max.size": 7, "log.dirs": "/x"})
     assert config == GroupConfig(group_max_size=7)
+
+
+@pytest.mark.parametrize(
+    ("policy", "upgrades", "downgrades"),
+    [
+        ("disabled", False, False),
+        ("upgrade", True, False),
+        ("Downgrade", False, True),
+        ("BIDIRECTIONAL", True, True),
+    ],
+)
+def test_policies_of_migration(policy: str, upgrades: bool, downgrades: bool) -> None:
+    config = GroupConfig.from_values({"group.consumer.migration.policy": policy})
+    assert (config.may_upgrade_groups, config.may_downgrade_groups) == (upgrades, downgrades)
+    assert config.may_mix_protocols is (upgrades or downgrades)
 
 
 def test_retention_is_in_minutes() -> None:

@@ -42,7 +42,7 @@ class Example(Message, api=ApiKey.PRODUCE):
     cursor: Node | None = struct(Node, nullable=True)
 
 
-class Bare(Message, api=ApiKey.LIST_CLIENT_METRICS_RESOURCES):
+class Bare(Message, api=ApiKey.LIST_CONFIG_RESOURCES):
     pass
 
 

@@ -117,6 +117,7 @@ def test_periods_are_kafkas(tmp_path: Path) -> None:
         "isr-expiration": (15_000, None),
         "idle-connections": (10_000, None),
         "kafka-log-cleaner": (15_000, None),
+        "replicas-without-files": (10_000, None),  # ours
     }
 
 

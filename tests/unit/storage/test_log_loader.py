@@ -143,6 +143,23 @@ def test_a_segment_that_lost_its_tail_whole_takes_the_later_ones_along(tmp_path:
     assert (builder.log.log_end_offset, builder.bases()) == (third - 2, [0, second])
 
 
+def test_a_compacted_log_ends_too_where_a_closed_segment_lost_its_tail(tmp_path: Path) -> None:
+    """Compaction makes gaps only below the recovery point that is on disk."""
+    builder = with_gaps(tmp_path)
+    before = [(r.offset, r.value) for r in builder.records()]
+    builder.append(row("k8", "v32")).append(row("k9", "v33")).roll().append(row("k8", "v34"))
+    closed, active = builder.bases()[-2:]
+    found = builder.log.segments[-2].find(active - 1)
+    assert found is not None
+    builder.kill()
+    with (tmp_path / f"orders-0/{closed:020d}.log").open("r+b") as file:
+        file.truncate(found[0])
+    builder.open()
+    assert [(r.offset, r.value) for r in builder.records()] == [*before, (32, b"v32")]
+    assert builder.log.log_end_offset == active - 1
+    assert builder.bases()[-1] == closed
+
+
 def test_below_the_recovery_point_nothing_is_read_again(tmp_path: Path) -> None:
     builder = filled(tmp_path)
     builder.log.flush()
@@ -278,6 +295,7 @@ def with_gaps(root: Path) -> LogBuilder:
 def test_a_lost_checkpoint_and_a_crash_cost_a_compacted_log_nothing(
     tmp_path: Path, name: str, kind: str
 ) -> None:
+    """Kafka's cleaner leaves no rows behind, because it writes no recovery points."""
     builder = with_gaps(tmp_path)
     before = [(r.offset, r.value) for r in builder.records()]
     epochs = builder.log.epochs.entries()

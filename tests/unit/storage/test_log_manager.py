@@ -162,6 +162,22 @@ def test_checkpoints(tmp_path: Path) -> None:
     assert (builder.log.high_watermark, builder.log.log_start_offset) == (3, 2)
 
 
+def test_a_truncation_below_the_recovery_point_is_checkpointed(tmp_path: Path) -> None:
+    """Otherwise recovery would not read what is appended there, and keep what a power cut tore."""
+    builder = LogBuilder(tmp_path)
+    for _ in range(6):
+        builder.append()
+    builder.log.flush()
+    builder.manager.checkpoint_recovery_points()
+    builder.log.truncate_to(2)
+    builder.append().append().roll().append().append().append()
+    builder.kill()
+    path = builder.path("00000000000000000000.log")
+    path.write_bytes(path.read_bytes()[:-1])
+    builder.open()
+    assert (builder.log.log_end_offset, builder.bases()) == (3, [0])
+
+
 def test_only_due_flushes_are_handed_out(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path, flush_ms="1000").append()
     manager = builder.manager

@@ -38,7 +38,7 @@ def test_the_first_batch_needs_a_vouched_for_producer(state: ProducerState) -> N
 def test_a_marker_in_between_makes_the_answer_worthless(state: ProducerState) -> None:
     verification = TransactionVerification(state, True)
     question = verification.begin(7, 0, 0)
-    verification.forget(7)
+    verification.ended(7, 0)
     verification.confirm(7, question)
     assert refused(verification)
 
@@ -107,3 +107,15 @@ def test_a_transaction_does_not_begin_without_its_first_batch(state: ProducerSta
         verification.check(7, 0, 8)
     assert caught.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     verification.check(7, 0, 3)
+
+
+def test_the_marker_of_the_previous_transaction_does_not_end_the_next_one(
+    state: ProducerState,
+) -> None:
+    """With version 2 both have the same epoch."""
+    verification = TransactionVerification(state, True)
+    verification.begin(7, 1, 0, adds=True).is_done = True
+    verification.ended(7, 1)
+    assert not refused(verification, epoch=1)
+    verification.ended(7, 2)
+    assert refused(verification, epoch=1)

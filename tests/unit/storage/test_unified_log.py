@@ -216,6 +216,19 @@ def test_a_follower_copies_bytes_and_learns_epochs_and_producers(tmp_path: Path)
     assert follower.append_as_follower(b"", NOW_MS).last_offset == 4
 
 
+def test_a_follower_takes_batches_of_segments_that_are_larger_than_its_own(tmp_path: Path) -> None:
+    """`segment.bytes` was lowered: what the leader has already is no smaller for that."""
+    leader = LogBuilder(tmp_path / "leader").append(count=9).append(count=9)
+    first = leader.log.read(0, 10_000, 18, True).records
+    second = leader.append(count=9).log.read(18, 10_000, 27, True).records
+    builder = LogBuilder(tmp_path / "follower", segment_bytes="200")
+    builder.log.append_as_follower(first, NOW_MS)
+    builder.log.append_as_follower(second, NOW_MS)
+    assert builder.bases() == [0, 18]
+    builder.kill().open()
+    assert builder.records() == leader.records()
+
+
 def test_a_follower_refuses_what_does_not_follow(tmp_path: Path) -> None:
     leader = LogBuilder(tmp_path / "leader").append(count=2).append(count=2)
     sent = leader.log.read(0, 10_000, 4, True).records

@@ -63,6 +63,7 @@ def test_operations_in_any_spelling(text: str) -> None:
 
 def test_operations_that_a_resource_does_not_know() -> None:
     assert check_operations([TOPIC, CLUSTER], [Operation.CREATE]) == [Operation.CREATE]
+    assert check_operations([GROUP], [Operation.ALTER_CONFIGS]) == [Operation.ALTER_CONFIGS]
     for operation in (Operation.IDEMPOTENT_WRITE, parse_operation("nonsense")):
         with pytest.raises(ConfigError, match="ResourceType TOPIC only supports operations Alter"):
             check_operations([TOPIC], [operation])

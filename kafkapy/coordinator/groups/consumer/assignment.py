@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.groups.topic_source import TopicSource
 
 Assignment: TypeAlias = Mapping[Uuid, frozenset[int]]
 """Partitions by topic id. Never changed; no topic has an empty set."""
@@ -34,6 +36,19 @@ def assignment_of(partitions: set[TopicIdPartition]) -> Assignment:
     for topic_id, index in partitions:
         by_topic.setdefault(topic_id, set()).add(index)
     return {topic_id: frozenset(indexes) for topic_id, indexes in by_topic.items()}
+
+
+def named(topics: TopicSource, assignment: Assignment) -> dict[str, frozenset[int]]:
+    """The partitions by the names of their topics; those of deleted topics are left out."""
+    names = {topic_id: topics.name_of(topic_id) for topic_id in assignment}
+    return {name: assignment[t] for t, name in names.items() if name is not None}
+
+
+def identified(topics: TopicSource, partitions: Collection[TopicPartition]) -> Assignment:
+    """The assignment of these partitions; those of deleted topics are left out."""
+    known = {name: topics.find(name) for name in {each.topic for each in partitions}}
+    ids = {name: found.topic_id for name, found in known.items() if found is not None}
+    return assignment_of({TopicIdPartition(ids[t], index) for t, index in partitions if t in ids})
 
 
 def is_subset(part: Assignment, whole: Assignment) -> bool:

@@ -14,11 +14,11 @@ Knows no tokens, timers or appends: `heartbeat` drives it. Kafka: `ConsumerGroup
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from kafkapy.coordinator.config import GroupConfig
+from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.groups.consumer.assignment import (
     NOTHING,
     Assignment,
@@ -31,6 +31,7 @@ from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
     CurrentAssignment,
     MemberMetadata,
+    MemberState,
     RecordType,
     ResolvedRegex,
     TopicMetadata,
@@ -38,8 +39,6 @@ from kafkapy.coordinator.groups.consumer.records import (
     encode_key,
     encode_value,
 )
-from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE
-from kafkapy.coordinator.groups.group_configs import GroupConfigs
 
 STATIC_LEAVE_EPOCH: Final = -2
 
@@ -117,9 +116,12 @@ class ConsumerGroup:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.target_epoch:
             return ConsumerGroupState.ASSIGNING
-        if all(is_reconciled(self.current_of(m), self.target_epoch) for m in self.members):
-            return ConsumerGroupState.STABLE
-        return ConsumerGroupState.RECONCILING
+        return ConsumerGroupState.STABLE if self.is_settled() else ConsumerGroupState.RECONCILING
+
+    def is_settled(self, besides: Collection[str] = ()) -> bool:
+        """Whether all members, besides these, are at the target of the group's epoch."""
+        rest = self.members.keys() - besides
+        return all(is_reconciled(self.current_of(member_id), self.epoch) for member_id in rest)
 
     @property
     def is_blank(self) -> bool:
@@ -129,10 +131,6 @@ class ConsumerGroup:
     def has_topics(self, topics: Mapping[str, TopicMetadata]) -> bool:
         """Whether these are the topics of its present epoch."""
         return self.topics == topics
-
-    def session_timeout_ms(self, config: GroupConfig, configs: GroupConfigs) -> int:
-        """The time after which a member that is not heard of is removed."""
-        return config.group_consumer_session_timeout_ms
 
     def encode_key(self, key: ConsumerKey) -> bytes | None:
         """Key bytes of a record; None if it is not stored."""
@@ -186,16 +184,44 @@ class ConsumerGroup:
         value: Value | None = _VALUE[key.type](self, key.name)
         return value
 
-    def record_keys(self) -> list[bytes]:
-        """The key bytes of all that may be in the log, the group's epoch last."""
+    def all_keys(self) -> list[ConsumerKey]:
+        """The keys of the group's records, its epoch last."""
         keys: list[ConsumerKey] = []
         for member_id in sorted(self.members.keys() | self.current.keys() | self.target.keys()):
             keys += member_keys(self.group_id, member_id)
         keys += [ConsumerKey(RecordType.REGEX, self.group_id, regex) for regex in self.regexes]
         kinds = (RecordType.TARGET_EPOCH, RecordType.TOPICS, RecordType.GROUP_EPOCH)
-        keys += [ConsumerKey(kind, self.group_id) for kind in kinds]
-        encoded = [data for key in keys if (data := self.encode_key(key)) is not None]
+        return [*keys, *(ConsumerKey(kind, self.group_id) for kind in kinds)]
+
+    def record_keys(self) -> list[bytes]:
+        """The key bytes of all that may be in the log."""
+        encoded = [data for key in self.all_keys() if (data := self.encode_key(key)) is not None]
         return list(dict.fromkeys([*self.unsaved, *encoded]))
+
+    # Members of the classic protocol.
+
+    def are_classic(self, besides: Collection[str] = ()) -> bool:
+        """Whether all members, besides these, are of the classic protocol."""
+        rest = self.members.keys() - besides
+        return all(self.members[member_id].classic is not None for member_id in rest)
+
+    def supports_classic(self, protocol_type: str, names: Collection[str]) -> bool:
+        """Whether the members of the classic protocol have one of these protocols in common."""
+        members = [m.classic for m in self.members.values() if m.classic is not None]
+        return protocol_type == CONSUMER_PROTOCOL_TYPE and any(
+            all(name in dict(classic.protocols) for classic in members) for name in names
+        )
+
+    def must_rejoin(self, member_id: str) -> bool:
+        """Whether a member of the classic protocol has something to revoke or to get."""
+        current = self.current_of(member_id)
+        if current.member_epoch < self.epoch or current.state is MemberState.UNREVOKED_PARTITIONS:
+            return True
+        if current.state is MemberState.STABLE:
+            return False
+        wanted = set(partitions_of(self.target_of(member_id).assignment))
+        missing = wanted - set(partitions_of(current.assigned))
+        return all(self.is_free(member_id, partition) for partition in missing)
 
     def _apply_epoch(self, _name: str, value: int | None) -> None:
         self.epoch = value or 0

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.consumer import deadlines
 from kafkapy.coordinator.groups.consumer.assignment import NOTHING
 from kafkapy.coordinator.groups.consumer.consumer_group import (
     STATIC_LEAVE_EPOCH,
     ConsumerGroup,
     member_keys,
 )
-from kafkapy.coordinator.groups.consumer.deadlines import cancel_timers, end_revocation
+from kafkapy.coordinator.groups.consumer.downgrade import downgrade, may_downgrade
 from kafkapy.coordinator.groups.consumer.group_epoch import (
     bump_epoch,
     forget_unused_regexes,
     refresh_topics,
 )
-from kafkapy.coordinator.groups.consumer.log_writes import Changes, store
+from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat, ConsumerHeartbeatResult
 from kafkapy.coordinator.groups.consumer.records import MemberState, RecordType
 from kafkapy.coordinator.groups.core import Core
@@ -24,6 +28,19 @@ from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 
 # Checks of the member.
+
+
+def check_room(core: Core, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
+    """Require that there is room for a member, or that it has its place.
+
+    Raises:
+        ApiError: GROUP_MAX_SIZE_REACHED.
+    """
+    limit = core.config.group_consumer_max_size
+    is_known = member_id in group.members or instance_id in group.static_members
+    if len(group.members) >= limit and not is_known:
+        message = f"The consumer group has reached its maximum capacity of {limit} members."
+        raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
 
 
 def check_dynamic(group: ConsumerGroup, member_id: str) -> None:
@@ -54,7 +71,7 @@ def check_static(group: ConsumerGroup, member_id: str, instance_id: str) -> None
         )
 
 
-def leave(core: Core, token: Token, request: ConsumerHeartbeat, group: Group) -> None:
+def leave(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, group: Group) -> None:
     """Remove a member, or keep a static member's place until its session is over.
 
     Raises:
@@ -67,49 +84,62 @@ def leave(core: Core, token: Token, request: ConsumerHeartbeat, group: Group) ->
         check_dynamic(consumer, member_id)
     else:
         check_static(consumer, member_id, request.instance_id)
-    changes = Changes(consumer)
-    if request.member_epoch == STATIC_LEAVE_EPOCH:
-        current = consumer.current_of(member_id)._replace(
-            member_epoch=STATIC_LEAVE_EPOCH, state=MemberState.STABLE, revoking=NOTHING
-        )
-        changes.put(RecordType.CURRENT, current, member_id)
-        end_revocation(core, consumer.group_id, member_id)
-        how = "temporarily left"
-    else:
-        _remove(core, changes, member_id)
-        how = "left"
+    is_back_soon = request.member_epoch == STATIC_LEAVE_EPOCH
+    how = "temporarily left" if is_back_soon else "left"
     core.log.info("[GroupId %s] Member %s %s the consumer group.", group.group_id, member_id, how)
     result = ConsumerHeartbeatResult(member_id=member_id, member_epoch=request.member_epoch)
-    store(core, group, changes, token, result)
+    answer = Answer(token, result)
+    if not is_back_soon:
+        remove(core, now_ms, group, {member_id}, answer)
+        return
+    changes = Changes(consumer)
+    current = consumer.current_of(member_id)._replace(
+        member_epoch=STATIC_LEAVE_EPOCH, state=MemberState.STABLE, revoking=NOTHING
+    )
+    changes.put(RecordType.CURRENT, current, member_id)
+    deadlines.end(core, TimerKind.CONSUMER_REVOCATION, consumer, member_id)
+    store(core, group, changes, answer)
 
 
-def _remove(core: Core, changes: Changes, member_id: str) -> None:
-    cancel_timers(core, changes.group.group_id, member_id)
-    for key in member_keys(changes.group.group_id, member_id):
-        changes.erase(key)
+def remove(
+    core: Core,
+    now_ms: int,
+    group: Group,
+    member_ids: Collection[str],
+    answer: Answer | None = None,
+) -> None:
+    """Remove members. If only members of the classic protocol remain, the group becomes one of that
+    protocol, and rebalances."""
+    consumer = group.consumer
+    assert consumer is not None, f"{group.group_id} is not a consumer group"
+    rest = {m: each for m, each in consumer.members.items() if m not in member_ids}
+    if may_downgrade(core, consumer, member_ids, len(rest)):
+        classic = downgrade(core, now_ms, group, rest, answer)
+        reason = f"Downgrade group {group.group_id} from consumer to classic for member leaving."
+        rebalance.prepare(core, now_ms, classic, reason)
+        return
+    changes = Changes(consumer)
+    for member_id in dict.fromkeys(member_ids):
+        deadlines.cancel_timers(core, consumer.group_id, member_id)
+        for key in member_keys(consumer.group_id, member_id):
+            changes.erase(key)
     forget_unused_regexes(changes)
     refresh_topics(core, changes)
     bump_epoch(changes)
-    if not changes.group.members:  # an Empty group has no target to compute
-        changes.put(RecordType.TARGET_EPOCH, changes.group.epoch)
+    if not consumer.members:  # an Empty group has no target to compute
+        changes.put(RecordType.TARGET_EPOCH, consumer.epoch)
+    store(core, group, changes, answer)
 
 
 # Deadlines.
 
 
-def on_deadline(core: Core, group: Group, key: TimerKey) -> None:
-    """Remove a member that was silent, or did not revoke in time."""
-    consumer = group.consumer
-    assert consumer is not None, f"{key} has outlived its group"
-    if key.member_id not in consumer.members:
-        return  # its joining could not be stored
-    is_session = key.kind is TimerKind.CONSUMER_SESSION
+def on_deadline(core: Core, now_ms: int, group: Group, key: TimerKey) -> None:
+    """Remove a member that was silent, or did not do its step of a rebalance in time."""
     core.log.info(
-        "[GroupId %s] Member %s fenced from the group because its %s expired.",
+        "[GroupId %s] Member %s fenced from the group because %s.",
         key.group_id,
         key.member_id,
-        "session" if is_session else "rebalance timeout",
+        deadlines.REASONS[key.kind],
     )
-    changes = Changes(consumer)
-    _remove(core, changes, key.member_id)
-    store(core, group, changes)
+    remove(core, now_ms, group, {key.member_id})

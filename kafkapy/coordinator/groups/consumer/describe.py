@@ -70,6 +70,7 @@ def _member(core: Core, group: ConsumerGroup, member_id: str) -> DescribedConsum
         member.client_host,
         member.subscribed_names,
         member.subscribed_regex,
+        member.classic is not None,
         _named(
             core,
             assignment_of({*partitions_of(current.assigned), *partitions_of(current.revoking)}),

@@ -17,11 +17,11 @@ def check_commit(group: ConsumerGroup, request: CommitOffsets) -> ErrorCode:
         return ErrorCode.NONE  # an administrator, or a producer that does not say for whom
     if request.member_id not in group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if not is_transactional and not request.names_member_epoch:
+    is_classic = group.members[request.member_id].classic is not None
+    if not (is_transactional or is_classic or request.names_member_epoch):
         return ErrorCode.UNSUPPORTED_VERSION
-    if request.generation_id == group.current_of(request.member_id).member_epoch:
-        return ErrorCode.NONE
-    return ErrorCode.ILLEGAL_GENERATION if is_transactional else ErrorCode.STALE_MEMBER_EPOCH
+    error = _check_epoch(group, request.member_id, request.generation_id)
+    return ErrorCode.ILLEGAL_GENERATION if error and is_transactional else error
 
 
 def check_fetch(group: ConsumerGroup, request: FetchOffsets) -> ErrorCode:
@@ -32,6 +32,11 @@ def check_fetch(group: ConsumerGroup, request: FetchOffsets) -> ErrorCode:
         return ErrorCode.NONE
     if request.member_id not in group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if request.member_epoch != group.current_of(request.member_id).member_epoch:
-        return ErrorCode.STALE_MEMBER_EPOCH
-    return ErrorCode.NONE
+    return _check_epoch(group, request.member_id, request.member_epoch)
+
+
+def _check_epoch(group: ConsumerGroup, member_id: str, epoch: int) -> ErrorCode:
+    if epoch == group.current_of(member_id).member_epoch:
+        return ErrorCode.NONE
+    is_classic = group.members[member_id].classic is not None
+    return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH

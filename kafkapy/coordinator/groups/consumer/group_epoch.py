@@ -20,8 +20,6 @@ from kafkapy.coordinator.groups.core import Core
 
 REGEX_REFRESH_MIN_MS: Final = 10_000
 """The least time between two matches of all topics against a regular expression."""
-REGEX_REFRESH_MAX_MS: Final = 600_000
-"""After this the caller's rights are asked again, though no topic has changed."""
 
 
 def bump_epoch(changes: Changes) -> None:
@@ -65,7 +63,7 @@ def refresh_regexes(
     changed = False
     for regex in regexes:
         before = group.regexes.get(regex)
-        if before is None or _is_due(before, core.topics.version, time_ms):
+        if before is None or _is_due(core, before, time_ms):
             topics = _matches(core, regex, is_visible)
             changed |= before is None or before.topics != topics
             resolved = ResolvedRegex(topics, core.topics.version, time_ms)
@@ -73,11 +71,12 @@ def refresh_regexes(
     return changed
 
 
-def _is_due(resolved: ResolvedRegex, version: int, time_ms: int) -> bool:
+def _is_due(core: Core, resolved: ResolvedRegex, time_ms: int) -> bool:
     age_ms = time_ms - resolved.timestamp_ms
-    if age_ms >= REGEX_REFRESH_MAX_MS:
+    # After the interval the caller's rights are asked again, though no topic has changed.
+    if age_ms >= core.config.group_consumer_regex_refresh_interval_ms:
         return True
-    return resolved.version != version and age_ms >= REGEX_REFRESH_MIN_MS
+    return resolved.version != core.topics.version and age_ms >= REGEX_REFRESH_MIN_MS
 
 
 def _matches(core: Core, regex: str, is_visible: Callable[[str], bool]) -> frozenset[str]:

@@ -1,45 +1,24 @@
 """ConsumerGroupHeartbeat: one request to join, to stay, to reconcile and to leave.
 
-A heartbeat that is in order goes through the steps of `_stay`: the member's record, the group's
-epoch, the target of that epoch, the member's own assignment. Each writes what has changed.
+A heartbeat that is in order goes through the steps of `member_steps`: the member's record, the
+group's epoch, the target of that epoch, the member's own assignment. Each writes what has changed.
 Kafka: `GroupMetadataManager.consumerGroupHeartbeat`.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.effects import Token
-from kafkapy.coordinator.groups.consumer import deadlines, departure
+from kafkapy.coordinator.groups.consumer import departure, member_steps
 from kafkapy.coordinator.groups.consumer.assignment import NOTHING, is_subset
-from kafkapy.coordinator.groups.consumer.consumer_group import (
-    STATIC_LEAVE_EPOCH,
-    ConsumerGroup,
-    member_keys,
-)
-from kafkapy.coordinator.groups.consumer.group_epoch import (
-    bump_epoch,
-    forget_unused_regexes,
-    refresh_regexes,
-    refresh_topics,
-    update_target,
-)
-from kafkapy.coordinator.groups.consumer.log_writes import Changes, store
-from kafkapy.coordinator.groups.consumer.messages import (
-    CONSUMER_GROUP_TYPE,
-    ConsumerHeartbeat,
-    ConsumerHeartbeatResult,
-)
-from kafkapy.coordinator.groups.consumer.reconciliation import reconcile
-from kafkapy.coordinator.groups.consumer.records import (
-    CurrentAssignment,
-    MemberMetadata,
-    MemberState,
-    RecordType,
-)
+from kafkapy.coordinator.groups.consumer.consumer_group import STATIC_LEAVE_EPOCH, ConsumerGroup
+from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
+from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat, ConsumerHeartbeatResult
+from kafkapy.coordinator.groups.consumer.records import CurrentAssignment, MemberMetadata
+from kafkapy.coordinator.groups.consumer.upgrade import upgrade, upgraded
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.record_codec import fits_record
@@ -57,7 +36,7 @@ def consumer_heartbeat(core: Core, now_ms: int, token: Token, request: ConsumerH
         found = _find(core, request)
         if request.member_epoch < 0:
             assert found.group is not None, "a new group has no member that could leave"
-            departure.leave(core, token, request, found.group)
+            departure.leave(core, now_ms, token, request, found.group)
         else:
             _stay(core, now_ms, token, request, found)
     except ApiError as refusal:
@@ -121,23 +100,21 @@ class _Found(NamedTuple):
 
 
 def _find(core: Core, request: ConsumerHeartbeat) -> _Found:
-    """The group; the first member makes it, or takes an empty classic group over.
+    """The group; a member that joins makes it, or upgrades a classic group.
 
     Raises:
-        ApiError: GROUP_ID_NOT_FOUND, also for a classic group with members.
+        ApiError: GROUP_ID_NOT_FOUND, also for a classic group that cannot be upgraded.
     """
     group_id = request.group_id
     group = core.registry.find(group_id)
-    consumer = None if group is None else group.consumer
-    if consumer is not None and consumer.group_type == CONSUMER_GROUP_TYPE:
-        return _Found(group, consumer)
-    can_join = group is not None and group.is_empty and request.member_epoch == 0
-    if group is not None and (consumer is not None or not can_join):
-        message = f"Group {group_id} is not a consumer group."
-        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
-    if request.member_epoch != 0:
-        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-    return _Found(group, ConsumerGroup(group_id))
+    if group is not None and group.consumer is not None and group.consumer.holds_offsets:
+        return _Found(group, group.consumer)
+    if request.member_epoch != 0 or (group is not None and group.consumer is not None):
+        what = f"Consumer group {group_id} not found."
+        if group is not None:
+            what = f"Group {group_id} is not a consumer group."
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, what)
+    return _Found(group, ConsumerGroup(group_id) if group is None else upgraded(core, group))
 
 
 def _check_member(core: Core, request: ConsumerHeartbeat, group: ConsumerGroup) -> str | None:
@@ -147,7 +124,7 @@ def _check_member(core: Core, request: ConsumerHeartbeat, group: ConsumerGroup) 
         ApiError: the refusal.
     """
     member_id, instance_id = request.member_id, request.instance_id
-    _check_room(core, request, group)
+    departure.check_room(core, group, member_id, instance_id)
     if request.member_epoch == 0:
         return _check_joining(request, group)
     if instance_id is None:
@@ -158,20 +135,15 @@ def _check_member(core: Core, request: ConsumerHeartbeat, group: ConsumerGroup) 
     return None
 
 
-def _check_room(core: Core, request: ConsumerHeartbeat, group: ConsumerGroup) -> None:
-    limit = core.config.group_consumer_max_size
-    is_known = request.member_id in group.members or request.instance_id in group.static_members
-    if len(group.members) >= limit and not is_known:
-        message = f"The consumer group has reached its maximum capacity of {limit} members."
-        raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
-
-
 def _check_joining(request: ConsumerHeartbeat, group: ConsumerGroup) -> str | None:
     instance_id = request.instance_id
     holder = None if instance_id is None else group.static_members.get(instance_id)
     if holder is None or holder == request.member_id:
         return None
-    if group.current_of(holder).member_epoch != STATIC_LEAVE_EPOCH:
+    if (
+        group.members[holder].classic is None
+        and group.current_of(holder).member_epoch != STATIC_LEAVE_EPOCH
+    ):
         raise ApiError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {request.member_id} with instance id {instance_id} cannot join the "
@@ -217,79 +189,37 @@ def _stay(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, fou
         request.member_id = str(Uuid.random(core.random))
     member_id = request.member_id
     changes = Changes(consumer)
-    group = _register(core, found, changes)
+    group = _register(core, now_ms, found, changes)
     if replaced is not None:
-        _replace(core, changes, replaced, member_id)
+        member_steps.replace(core, changes, replaced, member_id)
     before = consumer.current_of(member_id)
-    _update_group(core, changes, request)
-    after = reconcile(
-        before,
-        consumer.target_of(member_id),
-        partial(consumer.is_free, member_id),
-        NOTHING if request.member_epoch == 0 else request.owned,
-    )
-    if after != before:
-        changes.put(RecordType.CURRENT, after, member_id)
-        _note_revocation(core, now_ms, consumer, member_id, after)
-    deadlines.reset_session(core, now_ms, consumer, member_id)
+    member = _member(request, consumer.members.get(member_id))
+    member_steps.describe(core, changes, member_id, member, request.is_visible)
+    owned = NOTHING if request.member_epoch == 0 else request.owned
+    after = member_steps.advance(core, now_ms, changes, member_id, owned)
     wants_assignment = request.is_full or after.assigned != before.assigned
     result = ConsumerHeartbeatResult(
         member_id=member_id,
         member_epoch=after.member_epoch,
-        heartbeat_interval_ms=core.config.group_consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=core.own_config(
+            consumer.group_id,
+            "consumer.heartbeat.interval.ms",
+            core.config.group_consumer_heartbeat_interval_ms,
+        ),
         assignment=after.assigned if wants_assignment else None,
     )
-    store(core, group, changes, token, result)
+    store(core, group, changes, Answer(token, result))
 
 
-def _register(core: Core, found: _Found, changes: Changes) -> Group:
+def _register(core: Core, now_ms: int, found: _Found, changes: Changes) -> Group:
     """The group, as one of this protocol."""
     group = found.group
     if group is None:
         group = core.registry.get_or_create(changes.group.group_id, core.clock.time_ms())
-    elif not changes.group.epoch:
-        changes.erase_classic()  # it may have been a classic group
-    if group.consumer is None:
-        group.end_classic()
-        group.consumer = changes.group
+    elif group.consumer is None:
+        return upgrade(core, now_ms, group, changes)
+    group.consumer = changes.group
     return group
-
-
-def _replace(core: Core, changes: Changes, old_id: str, new_id: str) -> None:
-    """Give a static member that returns with another id the state of the old one (KIP-345)."""
-    group = changes.group
-    member, target = group.members[old_id], group.target.get(old_id)
-    current = group.current_of(old_id)._replace(member_epoch=0, previous_epoch=0)
-    deadlines.cancel_timers(core, group.group_id, old_id)
-    for key in member_keys(group.group_id, old_id):
-        changes.erase(key)
-    changes.put(RecordType.MEMBER, member, new_id)
-    changes.put(RecordType.TARGET, NOTHING if target is None else target, new_id)
-    changes.put(RecordType.CURRENT, current, new_id)
-
-
-def _update_group(core: Core, changes: Changes, request: ConsumerHeartbeat) -> None:
-    """The member's record, the topics, the group's epoch, and its target."""
-    group = changes.group
-    before = group.members.get(request.member_id)
-    member = _member(request, before)
-    if member != before:
-        changes.put(RecordType.MEMBER, member, request.member_id)
-    changed = before is None or _subscription(before) != _subscription(member)
-    if changed:
-        forget_unused_regexes(changes)
-    regexes_changed = refresh_regexes(core, changes, member.subscribed_regex, request.is_visible)
-    if changed or regexes_changed or group.seen_version != core.topics.version:
-        changed |= refresh_topics(core, changes)
-    if changed:
-        bump_epoch(changes)
-    if group.epoch > group.target_epoch:
-        update_target(core, changes)
-
-
-def _subscription(member: MemberMetadata) -> tuple[tuple[str, ...], str | None, str | None]:
-    """The part of a member that the target depends on."""
-    return member.subscribed_names, member.subscribed_regex, member.server_assignor
 
 
 def _member(request: ConsumerHeartbeat, before: MemberMetadata | None) -> MemberMetadata:
@@ -307,14 +237,3 @@ def _member(request: ConsumerHeartbeat, before: MemberMetadata | None) -> Member
         known.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
         known.server_assignor if request.server_assignor is None else request.server_assignor,
     )
-
-
-def _note_revocation(
-    core: Core, now_ms: int, group: ConsumerGroup, member_id: str, after: CurrentAssignment
-) -> None:
-    """A member that must revoke has its rebalance timeout for that."""
-    if after.state is MemberState.UNREVOKED_PARTITIONS:
-        timeout_ms = group.members[member_id].rebalance_timeout_ms
-        deadlines.limit_revocation(core, now_ms + timeout_ms, group.group_id, member_id)
-    else:
-        deadlines.end_revocation(core, group.group_id, member_id)

@@ -9,9 +9,9 @@ say: to the members this is a lost answer, which the protocol allows for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
@@ -24,10 +24,9 @@ from kafkapy.coordinator.groups.consumer.records import (
     Value,
 )
 from kafkapy.coordinator.groups.core import GROUP_STORE_ERRORS, Core
-from kafkapy.coordinator.groups.group import Group
+from kafkapy.coordinator.groups.group import DEAD, Group
 from kafkapy.coordinator.groups.group_offsets import UNKNOWN_LOG_OFFSET
-from kafkapy.coordinator.groups.record_codec import group_key
-from kafkapy.coordinator.groups.share.messages import ShareStatesResult
+from kafkapy.coordinator.groups.messages import Result
 from kafkapy.coordinator.outbox import Ticket
 from kafkapy.record.builder import RecordData
 
@@ -38,16 +37,14 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
 """A heartbeat's answer when its change could not be stored; other codes pass as they are."""
 
 
-StoredResult: TypeAlias = ConsumerHeartbeatResult | ShareStatesResult
-"""The answers of requests that write."""
-
-
 class Changes:
     """The records of one step, applied to the group as they are made."""
 
     def __init__(self, group: ConsumerGroup) -> None:
         self.group = group
         self.records: dict[bytes, bytes | None] = {}
+        self.was_undone: Callable[[int], None] | None = None
+        """Called at that time, if the group was one of the classic protocol before."""
         self._before: dict[ConsumerKey, Value | None] = {}
 
     def put(self, kind: RecordType, value: Value, name: str = "") -> None:
@@ -65,6 +62,19 @@ class Changes:
         if data is not None:
             self.records[data] = None
 
+    def put_all(self) -> None:
+        """Write the records of a group that has none in the log."""
+        for key in reversed(self.group.all_keys()):
+            value = self.group.value(key)
+            if value is not None:
+                data = self.group.encode_key(key)
+                assert data is not None, "a consumer group's records are all stored"
+                self.records[data] = self.group.encode_value(key, value)
+
+    def delete(self, keys: Iterable[bytes]) -> None:
+        """Delete records that are not of this group: of what had its id before."""
+        self.records |= dict.fromkeys(keys)
+
     def undo(self) -> None:
         """Give every record the value that it had."""
         for key, value in reversed(self._before.items()):
@@ -75,20 +85,24 @@ class Changes:
         self._before.setdefault(key, self.group.value(key))
         self.group.apply(key, value)
 
-    def erase_classic(self) -> None:
-        """Delete the record of the classic group that had this id."""
-        self.records[group_key(self.group.group_id)] = None
+
+class Answer(NamedTuple):
+    """The answer to a request, and the one that it gets if the log does not take its changes."""
+
+    token: Token
+    result: Result
+    refusal: Callable[[ErrorCode], Result] = ConsumerHeartbeatResult
 
 
 @dataclass(slots=True, eq=False)
 class Write:
-    """An append under way, and the heartbeats that wait for it."""
+    """An append under way, and the requests that wait for it."""
 
     number: int
     changes: Changes
     again: Mapping[bytes, tuple[int, bytes | None]]
     """The records that an earlier write could not append, by key."""
-    waiting: list[tuple[Ticket, StoredResult]] = field(default_factory=list)
+    waiting: list[tuple[Ticket, Answer]] = field(default_factory=list)
 
     @property
     def records(self) -> dict[bytes, bytes | None]:
@@ -96,24 +110,18 @@ class Write:
         return {key: value for key, (_, value) in self.again.items()} | self.changes.records
 
 
-def store(
-    core: Core,
-    group: Group,
-    changes: Changes,
-    token: Token | None = None,
-    result: StoredResult | None = None,
-) -> None:
-    """Append the changes of a step, and answer its heartbeat when they are replicated. A step
-    without changes waits for the earlier writes that it depends on."""
+def store(core: Core, group: Group, changes: Changes, answer: Answer | None = None) -> None:
+    """Append the changes of a step, and answer its request when they are replicated. A step without
+    changes waits for the earlier writes that it depends on."""
     consumer = changes.group
     if changes.records or consumer.unsaved:
         _append(core, group, changes)
-    if token is None or result is None:
+    if answer is None:
         return
     if consumer.writes:
-        consumer.writes[-1].waiting.append((core.outbox.park(token), result))
+        consumer.writes[-1].waiting.append((core.outbox.park(answer.token), answer))
     else:
-        core.outbox.reply(token, result)
+        core.outbox.reply(answer.token, answer.result)
 
 
 def _append(core: Core, group: Group, changes: Changes) -> None:
@@ -127,23 +135,32 @@ def _append(core: Core, group: Group, changes: Changes) -> None:
         consumer.writes.remove(write)
         if error is ErrorCode.NONE or base_offset != UNKNOWN_LOG_OFFSET:
             _note(consumer, write, in_log=True)
-        elif consumer.write_count == write.number:
-            changes.undo()
-            consumer.unsaved = {**write.again}
-            deadlines.start_timers(core, now_ms, consumer)
+        elif consumer.write_count == write.number and group.state is not DEAD:
+            _undo(core, now_ms, write)
         else:
             _note(consumer, write, in_log=False)
         if error is ErrorCode.NONE and _is_after_a_gap(consumer, write):
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        for ticket, result in write.waiting:
-            if error is not ErrorCode.NONE:
-                result = type(result)(STORE_ERRORS.get(error, error))
-            core.outbox.answer(ticket, result)
+        for ticket, answer in write.waiting:
+            refused = error is not ErrorCode.NONE
+            told = answer.refusal(STORE_ERRORS.get(error, error)) if refused else answer.result
+            core.outbox.answer(ticket, told)
 
     time_ms = core.clock.time_ms()
     batch = [RecordData(key, value, time_ms) for key, value in write.records.items()]
     leader_epoch = core.registry.leader_epoch(group)
     core.outbox.append(group.partition, leader_epoch, batch, appended)
+
+
+def _undo(core: Core, now_ms: int, write: Write) -> None:
+    changes = write.changes
+    deadlines.cancel_all(core, changes.group)
+    changes.undo()
+    changes.group.unsaved = {**write.again}
+    if changes.was_undone is None:
+        deadlines.start_timers(core, now_ms, changes.group)
+    else:
+        changes.was_undone(now_ms)
 
 
 def _note(consumer: ConsumerGroup, write: Write, *, in_log: bool) -> None:

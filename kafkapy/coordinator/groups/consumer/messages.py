@@ -89,6 +89,8 @@ class DescribedConsumer(NamedTuple):
     client_host: str
     subscribed_names: Sequence[str]
     subscribed_regex: str | None
+    is_classic: bool
+    """Whether it is a member of the classic protocol."""
     assigned: Sequence[NamedPartitions]
     target: Sequence[NamedPartitions]
 

@@ -2,7 +2,8 @@
 
 A key is a version and its fields in the classic encoding, a value is version 0 in the flexible one.
 Topics are written without the racks of their partitions: no assignor uses them, and Kafka 4.1 ended
-the record that has them. Tagged fields of later versions are passed over.
+the record that has them. Only members of the classic protocol have a tagged field; others, of later
+versions, are passed over.
 Kafka: `ConsumerGroup*Key` and `ConsumerGroup*Value`.
 """
 
@@ -19,7 +20,9 @@ from kafkapy.coordinator.compact_fields import (
     NO_TAGS,
     CompactReader,
     compact_array,
+    compact_bytes,
     compact_string,
+    uvarint,
 )
 from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment
 from kafkapy.coordinator.record_fields import I16, I32, I64, RecordReader, string_field
@@ -55,6 +58,14 @@ class TopicMetadata(NamedTuple):
     num_partitions: int
 
 
+class ClassicMember(NamedTuple):
+    """The fields that only a member of the classic protocol has."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+    """(name, subscription), the member's favourite first."""
+
+
 class MemberMetadata(NamedTuple):
     """A member's description of itself."""
 
@@ -67,6 +78,8 @@ class MemberMetadata(NamedTuple):
     subscribed_regex: str | None
     rebalance_timeout_ms: int
     server_assignor: str | None
+    classic: ClassicMember | None = None
+    """None for a member of the consumer protocol."""
 
 
 class MemberState(IntEnum):
@@ -113,6 +126,8 @@ Value: TypeAlias = (
     | ResolvedRegex | ShareStates
 )  # fmt: skip
 
+_CLASSIC_TAG: Final = 0
+_NOT_NULL: Final = b"\1"
 _NAMED: Final = frozenset(
     {RecordType.MEMBER, RecordType.TARGET, RecordType.CURRENT, RecordType.REGEX}
 )
@@ -141,7 +156,8 @@ def read_consumer_key(data: bytes | memoryview) -> ConsumerKey | None:
 
 def encode_value(key: ConsumerKey, value: Value) -> bytes:
     """Value bytes (v0)."""
-    return I16.pack(0) + _CODECS[key.type].encode(value) + NO_TAGS
+    tags = _member_tags(value) if isinstance(value, MemberMetadata) else NO_TAGS
+    return I16.pack(0) + _CODECS[key.type].encode(value) + tags
 
 
 def read_value(key: ConsumerKey, data: bytes | memoryview) -> Value:
@@ -209,6 +225,19 @@ def _member(member: MemberMetadata) -> bytes:
     )
 
 
+def _member_tags(member: MemberMetadata) -> bytes:
+    """The one tagged field, a structure that may be null."""
+    classic = member.classic
+    if classic is None:
+        return NO_TAGS
+    protocols = compact_array(
+        compact_string(name) + compact_bytes(metadata) + NO_TAGS
+        for name, metadata in classic.protocols
+    )
+    value = _NOT_NULL + I32.pack(classic.session_timeout_ms) + protocols + NO_TAGS
+    return uvarint(1) + uvarint(_CLASSIC_TAG) + uvarint(len(value)) + value
+
+
 def _read_member(reader: CompactReader) -> MemberMetadata:
     return MemberMetadata(
         reader.nullable_compact_string(),
@@ -219,7 +248,21 @@ def _read_member(reader: CompactReader) -> MemberMetadata:
         reader.nullable_compact_string(),
         reader.i32(),
         reader.nullable_compact_string(),
+        _read_classic(reader.tags().get(_CLASSIC_TAG)),
     )
+
+
+def _read_classic(data: bytes | None) -> ClassicMember | None:
+    value = CompactReader(data or b"\0", GROUP_METADATA_TOPIC)
+    if not value.i8():
+        return None
+
+    def protocol() -> tuple[str, bytes]:
+        found = value.compact_string(), value.compact_bytes()
+        value.skip_tags()
+        return found
+
+    return ClassicMember(value.i32(), tuple(value.compact_array(protocol)))
 
 
 def assignment_field(assignment: Assignment) -> bytes:

@@ -15,7 +15,7 @@ from kafkapy.coordinator.groups.consumer import deadlines, departure
 from kafkapy.coordinator.groups.consumer.assignment import NOTHING
 from kafkapy.coordinator.groups.consumer.assignors import AssignedMember
 from kafkapy.coordinator.groups.consumer.group_epoch import bump_epoch, refresh_topics
-from kafkapy.coordinator.groups.consumer.log_writes import Changes, store
+from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat, ConsumerHeartbeatResult
 from kafkapy.coordinator.groups.consumer.reconciliation import reconcile
 from kafkapy.coordinator.groups.consumer.records import (
@@ -25,7 +25,6 @@ from kafkapy.coordinator.groups.consumer.records import (
 )
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import Group
-from kafkapy.coordinator.groups.group_configs import int_config
 from kafkapy.coordinator.groups.record_codec import fits_record
 from kafkapy.coordinator.groups.share import states
 from kafkapy.coordinator.groups.share.assignor import assign_shares
@@ -48,7 +47,7 @@ def share_heartbeat(core: Core, now_ms: int, token: Token, request: ShareHeartbe
         if request.member_epoch == _LEAVE_EPOCH:
             leaving = ConsumerHeartbeat(request.group_id, request.member_id, _LEAVE_EPOCH)
             assert group is not None, "a new group has no member that could leave"
-            departure.leave(core, token, leaving, group)
+            departure.leave(core, now_ms, token, leaving, group)
         else:
             _stay(core, now_ms, token, request, group, shares)
     except ApiError as refusal:
@@ -126,10 +125,10 @@ def _stay(
     result = ConsumerHeartbeatResult(
         member_id=member_id,
         member_epoch=after.member_epoch,
-        heartbeat_interval_ms=int_config(core.group_configs, shares.group_id, name, default),
+        heartbeat_interval_ms=core.own_config(shares.group_id, name, default),
         assignment=after.assigned if wants_assignment else None,
     )
-    store(core, group, changes, token, result)
+    store(core, group, changes, Answer(token, result))
 
 
 def _is_news(before: CurrentAssignment, after: CurrentAssignment, epoch: int) -> bool:

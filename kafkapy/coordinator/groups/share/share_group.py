@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.groups.consumer.assignment import (
     TopicIdPartition,
     assignment_of,
@@ -25,7 +24,6 @@ from kafkapy.coordinator.groups.consumer.records import (
     TopicMetadata,
     Value,
 )
-from kafkapy.coordinator.groups.group_configs import GroupConfigs, int_config
 from kafkapy.coordinator.groups.share.messages import SHARE_GROUP_TYPE, SHARE_PROTOCOL_TYPE
 from kafkapy.coordinator.groups.share.records import (
     ShareEpoch,
@@ -86,11 +84,6 @@ class ShareGroup(ConsumerGroup):
             for index in range(topic.num_partitions)
             if (partition := TopicIdPartition(topic.topic_id, index)) not in known
         }
-
-    def session_timeout_ms(self, config: GroupConfig, configs: GroupConfigs) -> int:
-        """The time after which a member that is not heard of is removed."""
-        default = config.group_share_session_timeout_ms
-        return int_config(configs, self.group_id, "share.session.timeout.ms", default)
 
     def is_free(self, member_id: str, partition: TopicIdPartition) -> bool:
         """Members share partitions."""

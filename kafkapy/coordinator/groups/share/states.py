@@ -15,7 +15,7 @@ from kafkapy.coordinator.groups.consumer.assignment import (
     partitions_of,
 )
 from kafkapy.coordinator.groups.consumer.group_epoch import bump_epoch
-from kafkapy.coordinator.groups.consumer.log_writes import Changes, store
+from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
 from kafkapy.coordinator.groups.consumer.records import RecordType, ShareStates
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import Group
@@ -135,7 +135,7 @@ def alter_offsets(core: Core, token: Token, request: AlterShareOffsets) -> None:
     states = shares.states._replace(initializing=assignment_of(initializing), names=names)
     changes.put(RecordType.SHARE_STATES, states)
     result = ShareStatesResult(state_epoch=shares.epoch, partitions=assignment_of(wanted))
-    store(core, group, changes, token, result)
+    store(core, group, changes, Answer(token, result, ShareStatesResult))
 
 
 def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> None:
@@ -158,7 +158,8 @@ def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> Non
         changes.put(
             RecordType.SHARE_STATES, kept._replace(deleting=states.deleting | wanted.keys())
         )
-    store(core, group, changes, token, ShareStatesResult(partitions=wanted))
+    result = ShareStatesResult(partitions=wanted)
+    store(core, group, changes, Answer(token, result, ShareStatesResult))
 
 
 def _all_partitions(core: Core, states: ShareStates) -> dict[Uuid, frozenset[int]]:
@@ -185,7 +186,7 @@ def states_deleted(core: Core, token: Token, request: ShareStatesDeleted) -> Non
     changes.put(
         RecordType.SHARE_STATES, shares.states._replace(deleting=shares.states.deleting - gone)
     )
-    store(core, group, changes, token, ShareStatesResult())
+    store(core, group, changes, Answer(token, ShareStatesResult(), ShareStatesResult))
 
 
 def _loaded(

@@ -69,6 +69,9 @@ def handle(
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if context.version >= 3 and context.caller is not None:
+        software = request.client_software_name, request.client_software_version
+        context.caller.client_software = software
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=row.min_version, max_version=row.max_version)

@@ -30,6 +30,7 @@ from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
 
+_CLASSIC_MEMBER = 0
 _CONSUMER_MEMBER = 1
 
 
@@ -84,7 +85,7 @@ def _member(member: DescribedConsumer) -> Member:
         subscribed_topic_regex=member.subscribed_regex,
         assignment=_assignment(member.assigned),
         target_assignment=_assignment(member.target),
-        member_type=_CONSUMER_MEMBER,
+        member_type=_CLASSIC_MEMBER if member.is_classic else _CONSUMER_MEMBER,
     )
 
 

@@ -1,7 +1,8 @@
-"""DescribeCluster (key 60), versions 0-1.
+"""DescribeCluster (key 60), versions 0-2.
 
 Behaviour: brokers with the request's listener, cluster id and controller. Endpoint type 2
-(controllers) is refused: only KRaft has controller endpoints.
+(controllers) is refused: only KRaft has controller endpoints. Version notes: v2 asks for fenced
+brokers too, which only KRaft has.
 """
 
 from __future__ import annotations

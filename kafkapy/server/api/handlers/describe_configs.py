@@ -1,14 +1,14 @@
 """DescribeConfigs (key 32), versions 0-4.
 
-Behaviour: effective values with their source and synonyms, for topics, this broker and the
-cluster-wide default. Not done: broker loggers and client metrics.
+Behaviour: effective values with their source and synonyms, for topics, this broker, the
+cluster-wide default, client metrics and groups. Not done: broker loggers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafkapy.common.config_def import ConfigSource
+from kafkapy.common.config_def import ConfigSource, ResourceType
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import validate_topic_name
 from kafkapy.metadata.cache import MetadataCache
@@ -21,12 +21,7 @@ from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from kafkapy.server.api.handler_support import (
-    BROKER_RESOURCE,
-    TOPIC_RESOURCE,
-    distinct,
-    unsupported_resource,
-)
+from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.config.config_documentation import broker_text, topic_text
@@ -71,12 +66,12 @@ class Handler:
     def _entries(self, resource: DescribeConfigsResource) -> list[ConfigEntry]:
         name = resource.resource_name
         keys = resource.configuration_keys
-        if resource.resource_type == TOPIC_RESOURCE:
+        if resource.resource_type == ResourceType.TOPIC:
             validate_topic_name(name)
             if name not in self.metadata.image.topics:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return self.configs.topic(name, keys=keys)
-        if resource.resource_type == BROKER_RESOURCE:
+        if resource.resource_type == ResourceType.BROKER:
             if name == "":
                 return self.configs.broker_defaults(keys)
             if name != str(self.broker_id):
@@ -86,7 +81,17 @@ class Handler:
                     f" {name}",
                 )
             return self.configs.broker(keys)
-        raise unsupported_resource(resource.resource_type)
+        if resource.resource_type == ResourceType.CLIENT_METRICS:
+            if not name:
+                message = "Client metrics subscription name must not be empty"
+                raise ApiError(ErrorCode.INVALID_REQUEST, message)
+            return self.configs.client_metrics(name, keys)
+        if resource.resource_type == ResourceType.GROUP:
+            if not name:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+            return self.configs.group(name, keys)
+        message = f"Unsupported resource type: {resource.resource_type}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _configs(
@@ -94,7 +99,8 @@ def _configs(
 ) -> list[DescribeConfigsResourceResult]:
     rows = [_row(entry, request.include_synonyms) for entry in entries]
     if request.include_documentation:
-        text_of = topic_text if resource.resource_type == TOPIC_RESOURCE else broker_text
+        is_broker = resource.resource_type == ResourceType.BROKER
+        text_of = broker_text if is_broker else topic_text
         for row, entry in zip(rows, entries, strict=True):
             row.documentation = entry.documentation or text_of(entry.name)
     return rows

@@ -33,6 +33,7 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.turns import Work, finished, pieces
 
 _NOT_NEEDED = "Leader election not needed for topic partition."
 
@@ -48,7 +49,7 @@ class Handler:
 
     def handle(
         self, context: RequestContext, request: ElectLeadersRequest
-    ) -> Later[ElectLeadersResponse]:
+    ) -> Later[Work[ElectLeadersResponse]]:
         """Pass the request to the controller, then wait for the metadata."""
         require_controller(self.controller)
         try:
@@ -60,7 +61,7 @@ class Handler:
 
     async def _elect(
         self, request: ElectLeadersRequest, election_type: ElectionType
-    ) -> ElectLeadersResponse:
+    ) -> Work[ElectLeadersResponse]:
         deadline_ms = self.clock.monotonic_ms() + request.timeout_ms
         partitions = _asked(request)
         results: Mapping[TopicPartition, ElectionResult] | ErrorCode = await controller_answer(
@@ -98,22 +99,24 @@ def _leader(image: MetadataImage, partition: TopicPartition) -> int | None:
 
 def _response(
     results: Mapping[TopicPartition, ElectionResult], error: ErrorCode = ErrorCode.NONE
-) -> ElectLeadersResponse:
+) -> Work[ElectLeadersResponse]:
     topics: dict[str, ReplicaElectionResult] = {}
-    for (name, index), result in results.items():
-        topic = topics.setdefault(name, ReplicaElectionResult(topic=name))
-        needless = result.error is ErrorCode.ELECTION_NOT_NEEDED
-        topic.partition_result.append(
-            PartitionResult(
-                partition_id=index,
-                error_code=result.error,
-                error_message=_NOT_NEEDED if needless else result.message,
+    for few in pieces(list(results.items())):
+        for (name, index), result in few:
+            topic = topics.setdefault(name, ReplicaElectionResult(topic=name))
+            needless = result.error is ErrorCode.ELECTION_NOT_NEEDED
+            topic.partition_result.append(
+                PartitionResult(
+                    partition_id=index,
+                    error_code=result.error,
+                    error_message=_NOT_NEEDED if needless else result.message,
+                )
             )
-        )
+        yield 2 * len(few)
     return ElectLeadersResponse(error_code=error, replica_election_results=list(topics.values()))
 
 
 def refuse(request: ElectLeadersRequest, error: ApiError, version: int) -> ElectLeadersResponse:
     """The same error for the request and for every partition: v0 has only rows."""
     refusal = ElectionResult(error.code, error.message)
-    return _response(dict.fromkeys(_asked(request) or (), refusal), error.code)
+    return finished(_response(dict.fromkeys(_asked(request) or (), refusal), error.code))

@@ -1,11 +1,12 @@
-"""Metadata (key 3), versions 0-12.
+"""Metadata (key 3), versions 0-13.
 
 Behaviour: brokers, controller and topics of the last UpdateMetadata, with endpoints of the
 request's listener only. An unknown topic is created if the broker and the request allow it. Then
 the response waits shortly for its leaders, so that a first produce does not fail with
 LEADER_NOT_AVAILABLE. A refused creation is answered at once, with its code. Version notes: v0 empty
 means all topics, later null does; v4 a flag for auto creation; v8-10 cluster operations; v10 topic
-ids; v12 look-up by id.
+ids; v12 look-up by id; v13 an error that makes a client begin anew (KIP-1102), which Kafka's
+brokers do not send.
 """
 
 from __future__ import annotations

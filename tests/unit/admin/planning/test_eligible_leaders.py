@@ -1,5 +1,7 @@
 """Eligible leader replicas: asked page by page, where a broker knows them."""
 
+import pytest
+
 from kafkapy.admin.planning.eligible_leaders import EligibleLeaders, eligible_leaders
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import TopicPartition
@@ -21,7 +23,8 @@ def test_the_next_page_is_asked_for_until_there_is_none() -> None:
         described.DescribeTopicPartitionsResponse(topics=[topic(0, [1, 2])], next_cursor=cursor),
         described.DescribeTopicPartitionsResponse(topics=[topic(1, []), topic(2, None)]),
     ]
-    scripted = ScriptedCluster({ApiKey.DESCRIBE_TOPIC_PARTITIONS: pages})
+    versions = {ApiKey.API_VERSIONS: (0, 3), ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0)}
+    scripted = ScriptedCluster({ApiKey.DESCRIBE_TOPIC_PARTITIONS: pages}, versions)
     found = eligible_leaders(Cluster("b:1", connector=scripted.connect), ["t"], page_size=1)
     assert found == {
         TopicPartition("t", 0): EligibleLeaders((1, 2), (3,)),
@@ -33,7 +36,12 @@ def test_the_next_page_is_asked_for_until_there_is_none() -> None:
     assert (second.cursor.topic_name, second.cursor.partition_index) == ("t", 1)
 
 
-def test_a_broker_without_the_request_is_not_asked() -> None:
-    versions = {ApiKey.API_VERSIONS: (0, 3)}
+@pytest.mark.parametrize(
+    "served",
+    [(), (ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LEADER_AND_ISR)],
+    ids=["without the request", "of ZooKeeper mode"],
+)
+def test_a_broker_without_eligible_leaders_is_not_asked(served: tuple[ApiKey, ...]) -> None:
+    versions = {ApiKey.API_VERSIONS: (0, 3), **dict.fromkeys(served, (0, 0))}
     scripted = ScriptedCluster({}, versions)
     assert eligible_leaders(Cluster("b:1", connector=scripted.connect), ["t"]) == {}

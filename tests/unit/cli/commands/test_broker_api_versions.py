@@ -6,7 +6,7 @@ from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 VERSIONS = {
     ApiKey.PRODUCE: (0, 11),
-    ApiKey.FETCH: (18, 20),
+    ApiKey.FETCH: (19, 20),
     ApiKey.METADATA: (0, 12),
     ApiKey.API_VERSIONS: (0, 3),
     ApiKey.OFFSET_DELETE: (0, 0),
@@ -27,7 +27,7 @@ def test_text() -> None:
     assert lines[:4] == [
         "b:9001 (id: 1 rack: null) -> (",
         "\tProduce(0): 0 to 11 [usable: 11],",
-        "\tFetch(1): 18 to 20 [unusable: node too new],",
+        "\tFetch(1): 19 to 20 [unusable: node too new],",
         "\tListOffsets(2): UNSUPPORTED,",
     ]
     assert "\tOffsetDelete(47): 0 [usable: 0]," in lines

@@ -31,9 +31,9 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
-from kafkapy.protocol.messages.list_client_metrics_resources import (
-    ClientMetricsResource,
-    ListClientMetricsResourcesResponse,
+from kafkapy.protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesResponse,
 )
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster
@@ -321,11 +321,23 @@ def test_a_broker_without_quotas_says_so() -> None:
     assert outcome.stderr.endswith("The broker does not support DESCRIBE_CLIENT_QUOTAS\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "name"), [(("--group", "g"), "group"), (("--client-metrics", "g"), "client-metric")]
+)
+def test_a_resource_without_configs_is_said_to_have_none(words: tuple[str, ...], name: str) -> None:
+    kind = {"group": 32, "client-metric": 16}[name]
+    inherited = config_entry("a", "1", ConfigSource.DEFAULT_CONFIG)
+    row = DescribeConfigsResult(resource_type=kind, resource_name="g", configs=[inherited])
+    cluster = describing_cluster(DESCRIBE_CONFIGS=DescribeConfigsResponse(results=[row]))
+    done = configs("--describe", *words, cluster=cluster)
+    assert done.stdout == f"The {name} 'g' doesn't exist and doesn't have dynamic config.\n"
+    done = configs("--describe", "--all", *words, cluster=cluster)
+    assert done.stdout.startswith(f"All configs for {name} g are:\n  a=1 ")
+
+
 def test_every_subscription_to_client_metrics_is_described() -> None:
-    named = ListClientMetricsResourcesResponse(
-        client_metrics_resources=[ClientMetricsResource(name="m")]
-    )
-    cluster = describing_cluster(LIST_CLIENT_METRICS_RESOURCES=named)
+    named = ListConfigResourcesResponse(config_resources=[ConfigResource(resource_name="m")])
+    cluster = describing_cluster(LIST_CONFIG_RESOURCES=named)
     done = configs("--describe", "--entity-type", "client-metrics", cluster=cluster)
     assert done.stdout == "Dynamic configs for client-metric m are:\n"
     (asked,) = cluster.asked(ApiKey.DESCRIBE_CONFIGS)

@@ -1,6 +1,6 @@
 """`configs --describe` and what a change prints, to the letter."""
 
-from kafkapy.admin.configs import CLIENT_METRICS_SOURCE, ConfigEntry, Synonym
+from kafkapy.admin.configs import ConfigEntry, Synonym
 from kafkapy.admin.quotas import CLIENT_ID, IP, USER, QuotaEntity
 from kafkapy.cli.views.configs import completed_report, quotas_report, resources_report
 
@@ -14,7 +14,7 @@ def test_rows_are_sorted_and_sources_named() -> None:
     entries = [
         entry("b", "2", Synonym("b", "2", 1), Synonym("log.b", "3", 4)),
         entry("a", None, Synonym("a", None, 2), sensitive=True),
-        entry("c", "x", Synonym("c", "x", 99), Synonym("c", "y", CLIENT_METRICS_SOURCE)),
+        entry("c", "x", Synonym("c", "x", 99), Synonym("c", "y", 7)),
     ]
     report = resources_report("topics", {"t": entries}, everything=False)
     assert list(report.text) == [

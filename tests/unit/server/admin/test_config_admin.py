@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords
+from kafkapy.metadata.topic_config import BrokerConfigLayers
 from kafkapy.security.password_encoder import SECRET, PasswordEncoder
-from kafkapy.server.admin.config_admin import BROKER_RESOURCE, TOPIC_RESOURCE, AlterOp, ConfigAdmin
+from kafkapy.server.admin.config_admin import AlterOp, ConfigAdmin
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
@@ -32,11 +34,12 @@ def admin(store: ZkStore, check_own: Check = nothing_more, secret: str = "") -> 
     cache = admins.metadata(("t",))
     current = {"num.io.threads": 8}
     passwords = DynamicPasswords({SECRET: secret} if secret else {}, SeededRandom(1).bytes)
-    return ConfigAdmin(store, cache, BROKER_CONFIGS, 1, lambda: current, check_own, passwords)
+    layers = BrokerConfigLayers(BROKER_CONFIGS)
+    return ConfigAdmin(store, cache, lambda: layers, 1, lambda: current, check_own, passwords)
 
 
 def change(store: ZkStore, *ops: tuple[str, int, str | None], name: str = "t") -> dict[str, str]:
-    run(admin(store).change(TOPIC_RESOURCE, name, ops))
+    run(admin(store).change(ResourceType.TOPIC, name, ops))
     return run(store.configs.get("topics", name))
 
 
@@ -54,7 +57,7 @@ def notified(store: ZkStore) -> list[ConfigChange]:
 def test_replacing_drops_what_is_not_named() -> None:
     store = admins.store()
     for configs in ({"retention.ms": "1", "segment.bytes": "99"}, {"segment.bytes": "98"}):
-        run(admin(store).replace(TOPIC_RESOURCE, "t", configs))
+        run(admin(store).replace(ResourceType.TOPIC, "t", configs))
     assert run(store.configs.get("topics", "t")) == {"segment.bytes": "98"}
     assert notified(store) == [ConfigChange("topics", "t")] * 2
 
@@ -82,15 +85,15 @@ def test_lists_grow_and_shrink_from_the_default() -> None:
 
 def test_validate_only_writes_nothing() -> None:
     store = admins.store()
-    run(admin(store).replace(TOPIC_RESOURCE, "t", {"retention.ms": "1"}, validate_only=True))
+    run(admin(store).replace(ResourceType.TOPIC, "t", {"retention.ms": "1"}, validate_only=True))
     assert run(store.configs.get("topics", "t")) == {}
     assert notified(store) == []
 
 
 def test_broker_configs_for_one_and_for_all() -> None:
     store = admins.store()
-    run(admin(store).replace(BROKER_RESOURCE, "1", {"log.retention.ms": "1", "custom": "x"}))
-    run(admin(store).change(BROKER_RESOURCE, "", [("num.io.threads", SET, "9")]))
+    run(admin(store).replace(ResourceType.BROKER, "1", {"log.retention.ms": "1", "custom": "x"}))
+    run(admin(store).change(ResourceType.BROKER, "", [("num.io.threads", SET, "9")]))
     assert run(store.configs.get_all("brokers")) == {
         "1": {"custom": "x", "log.retention.ms": "1"},
         "<default>": {"num.io.threads": "9"},
@@ -102,49 +105,49 @@ def test_broker_configs_for_one_and_for_all() -> None:
     ("resource_type", "name", "configs", "code", "message"),
     [
         (
-            TOPIC_RESOURCE,
+            ResourceType.TOPIC,
             "x",
             {},
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             "The topic 'x' does not exist.",
         ),
         (
-            TOPIC_RESOURCE,
+            ResourceType.TOPIC,
             "t",
             {"retention.ms": None},
             ErrorCode.INVALID_REQUEST,
             "Null value not supported for : retention.ms",
         ),
         (
-            TOPIC_RESOURCE,
+            ResourceType.TOPIC,
             "t",
             {"nonsense": "1"},
             ErrorCode.INVALID_CONFIG,
             "Unknown topic config name: nonsense",
         ),
         (
-            BROKER_RESOURCE,
+            ResourceType.BROKER,
             "2",
             {},
             ErrorCode.INVALID_REQUEST,
             "Unexpected broker id, expected 1, but received 2",
         ),
         (
-            BROKER_RESOURCE,
+            ResourceType.BROKER,
             "one",
             {},
             ErrorCode.INVALID_REQUEST,
             "Node id must be an integer, but it is: one",
         ),
         (
-            BROKER_RESOURCE,
+            ResourceType.BROKER,
             "1",
             {"broker.id": "2"},
             ErrorCode.INVALID_REQUEST,
             "Cannot update these configs dynamically: Set(broker.id)",
         ),
         (
-            BROKER_RESOURCE,
+            ResourceType.BROKER,
             "",
             {"listeners": "x"},
             ErrorCode.INVALID_REQUEST,
@@ -152,14 +155,14 @@ def test_broker_configs_for_one_and_for_all() -> None:
             " broker id must be specified: Set(listeners)",
         ),
         (
-            BROKER_RESOURCE,
+            ResourceType.BROKER,
             "1",
             {"listener.name.a.ssl.key.password": "secret"},
             ErrorCode.INVALID_REQUEST,
             "Password encoder secret not configured: cannot store listener.name.a.ssl.key.password",
         ),
         (
-            BROKER_RESOURCE,
+            ResourceType.BROKER,
             "",
             {"a.plug.in.ssl.key.password": "secret"},
             ErrorCode.INVALID_REQUEST,
@@ -227,13 +230,13 @@ def test_changes_refused(
     ops: list[tuple[str, int, str | None]], code: ErrorCode, message: str
 ) -> None:
     store = admins.store()
-    assert refused(admin(store).change(TOPIC_RESOURCE, "t", ops)) == (code, message)
+    assert refused(admin(store).change(ResourceType.TOPIC, "t", ops)) == (code, message)
     assert run(store.configs.get("topics", "t")) == {}
 
 
 def test_without_a_controller_it_can_be_tried_again_later() -> None:
     store = admins.store(controller=False)
-    code, _ = refused(admin(store).replace(TOPIC_RESOURCE, "t", {}))
+    code, _ = refused(admin(store).replace(ResourceType.TOPIC, "t", {}))
     assert code is ErrorCode.STALE_CONTROLLER_EPOCH
     assert notified(store) == []
 
@@ -245,29 +248,88 @@ def test_its_own_configs_are_checked_further_and_only_they() -> None:
     store = admins.store()
     for validate_only in (False, True):
         change = admin(store, check_own).replace(
-            BROKER_RESOURCE, "1", {"my.key": "x"}, validate_only
+            ResourceType.BROKER, "1", {"my.key": "x"}, validate_only
         )
         assert refused(change) == (
             ErrorCode.INVALID_REQUEST,
             "not x",
         )
     assert run(store.configs.get("brokers", "1")) == {}
-    run(admin(store, check_own).replace(BROKER_RESOURCE, "", {"my.key": "x"}))
+    run(admin(store, check_own).replace(ResourceType.BROKER, "", {"my.key": "x"}))
     assert run(store.configs.get("brokers", "<default>")) == {"my.key": "x"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "entity_type", "key", "values"),
+    [
+        (ResourceType.GROUP, "groups", "consumer.session.timeout.ms", ("50000", "60000")),
+        (ResourceType.CLIENT_METRICS, "client-metrics", "metrics", ("a", "b")),
+    ],
+)
+def test_an_entity_of_any_name_ends_with_its_last_config(
+    kind: ResourceType, entity_type: str, key: str, values: tuple[str, str]
+) -> None:
+    store = admins.store()
+    for name, path in (("a/b", "a%2Fb"), ("..", "%2E%2E")):
+        for value in values:
+            run(admin(store).change(kind, name, [(key, SET, value)]))
+        assert run(store.configs.get_all(entity_type)) == {path: {key: values[1]}}
+        assert notified(store)[-1] == ConfigChange(entity_type, path)
+        run(admin(store).change(kind, name, [(key, DELETE, None)]))
+        assert run(store.configs.get_all(entity_type)) == {}
+
+
+def test_lists_of_client_metrics_grow() -> None:
+    store = admins.store()
+    for op in (("metrics", APPEND, "a"), ("metrics", APPEND, "b"), ("metrics", SUBTRACT, "a")):
+        run(admin(store).change(ResourceType.CLIENT_METRICS, "m", [op]))
+    assert run(store.configs.get("client-metrics", "m")) == {"metrics": "b"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "configs", "code", "message"),
+    [
+        (16, "", {}, ErrorCode.INVALID_REQUEST, "Subscription name can't be empty"),
+        (32, "", {}, ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."),
+        (32, "g", {"x": "1"}, ErrorCode.INVALID_CONFIG, "Unknown group config name: x"),
+        (
+            16,
+            "m",
+            {"x": "1"},
+            ErrorCode.INVALID_REQUEST,
+            "Unknown client metrics configuration: x",
+        ),
+        (
+            16,
+            "m",
+            {"match": "x"},
+            ErrorCode.INVALID_CONFIG,
+            "Illegal client matching pattern: x",
+        ),
+    ],
+)
+def test_client_metrics_and_groups_refused(
+    kind: int, name: str, configs: dict[str, str | None], code: ErrorCode, message: str
+) -> None:
+    assert refused(admin(admins.store()).replace(kind, name, configs)) == (code, message)
 
 
 def test_passwords_are_stored_encoded_and_stay_when_something_else_changes() -> None:
     store, name = admins.store(), "listener.name.a.ssl.keystore.password"
     seen: list[Mapping[str, str]] = []
     made = admin(store, seen.append, secret="s")
-    run(made.change(BROKER_RESOURCE, "1", [(name, SET, "changeit")]))
-    run(made.change(BROKER_RESOURCE, "1", [("listener.name.a.ssl.keystore.location", SET, "/k")]))
+    run(made.change(ResourceType.BROKER, "1", [(name, SET, "changeit")]))
+    run(
+        made.change(
+            ResourceType.BROKER, "1", [("listener.name.a.ssl.keystore.location", SET, "/k")]
+        )
+    )
     stored = run(store.configs.get("brokers", "1"))
     assert "changeit" not in stored[name]
     assert PasswordEncoder("s").decode(stored[name]) == "changeit"
     # Whoever checks the stores needs what opens them.
     assert seen[1] == {name: "changeit", "listener.name.a.ssl.keystore.location": "/k"}
-    run(made.change(BROKER_RESOURCE, "1", [(name, DELETE, None)]))
+    run(made.change(ResourceType.BROKER, "1", [(name, DELETE, None)]))
     assert name not in run(store.configs.get("brokers", "1"))
 
 
@@ -276,5 +338,5 @@ def test_each_name_is_looked_up_however_many_are_changed() -> None:
     Name = counting_comparisons(str)
     ops = [(Name(f"name-{n}"), AlterOp.SET, "1") for n in range(200)]
     with pytest.raises(ApiError):
-        run(admin(admins.store()).change(TOPIC_RESOURCE, "t", ops))
+        run(admin(admins.store()).change(ResourceType.TOPIC, "t", ops))
     assert Name.times < 10 * len(ops)

@@ -14,6 +14,7 @@ from kafkapy.protocol.messages import (
     consumer_group_describe,
     create_topics,
     describe_cluster,
+    describe_configs,
     describe_groups,
     find_coordinator,
     heartbeat,
@@ -22,10 +23,7 @@ from kafkapy.protocol.messages import (
     metadata,
     produce,
 )
-from kafkapy.security.acls import (
-    Operation,
-    ResourceKind,
-)
+from kafkapy.security.acls import CLUSTER_NAME, Operation, ResourceKind
 from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE
 from kafkapy.server.api.handler_table import rules
 from kafkapy.server.api.handlers import SERVED
@@ -36,10 +34,13 @@ TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLU
 _O = Operation
 # What may be asked before one has said who one is.
 OF_EVERYBODY = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+# Metrics of any client may be pushed.
+OF_CLIENTS = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
 # Their handlers ask `is_allowed` for the rows that only they know.
 ASK_THEMSELVES = {
     ApiKey.FETCH,
     ApiKey.DELETE_TOPICS,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     ApiKey.OFFSET_FETCH,
     ApiKey.CREATE_DELEGATION_TOKEN,
     ApiKey.DESCRIBE_DELEGATION_TOKEN,
@@ -54,11 +55,12 @@ OF_PRINCIPALS = {ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN}
 
 TOPIC_REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 GROUP_REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+CLUSTER_REFUSED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def test_no_served_api_is_without_a_rule() -> None:
     assert set(rules(auto_create_topics=True)) == (
-        set(SERVED) - OF_EVERYBODY - ASK_THEMSELVES - OF_PRINCIPALS
+        set(SERVED) - OF_EVERYBODY - OF_CLIENTS - ASK_THEMSELVES - OF_PRINCIPALS
     )
 
 
@@ -228,6 +230,28 @@ def test_a_consumer_group_with_a_hidden_topic_shows_no_members() -> None:
     assert mine.authorized_operations == 1 << _O.DESCRIBE
     assert (mixed.error_code, mixed.members) == (TOPIC_REFUSED, [])
     assert other.error_code == GROUP_REFUSED
+
+
+@pytest.mark.parametrize(
+    ("grant", "allowed"),
+    [
+        ((CLUSTER, CLUSTER_NAME, _O.DESCRIBE_CONFIGS), [4, 16]),
+        ((GROUP, "x", _O.DESCRIBE_CONFIGS), [32]),
+        ((TOPIC, "x", _O.DESCRIBE_CONFIGS), [2]),
+    ],
+)
+def test_configs_need_a_right_to_their_resource(grant: tuple[Any, ...], allowed: list[int]) -> None:
+    handler = RecordingHandler(ApiKey.DESCRIBE_CONFIGS, 4, grant)
+    rows = [
+        describe_configs.DescribeConfigsResource(resource_type=kind, resource_name="x")
+        for kind in (2, 4, 16, 32)
+    ]
+    request = describe_configs.DescribeConfigsRequest(resources=rows)
+    answer = handler.ask(request, describe_configs.DescribeConfigsResponse(results=[]))
+    assert [row.resource_type for row in handler.asked[0].resources] == allowed
+    refused = {row.resource_type: row.error_code for row in answer.results}
+    expected = {2: TOPIC_REFUSED, 4: CLUSTER_REFUSED, 16: CLUSTER_REFUSED, 32: GROUP_REFUSED}
+    assert refused == {kind: code for kind, code in expected.items() if kind not in allowed}
 
 
 def test_created_topics_keep_their_configs_to_themselves() -> None:

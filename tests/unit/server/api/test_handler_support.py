@@ -17,7 +17,6 @@ from kafkapy.server.api.handler_support import (
     refusal,
     require_controller,
     run_async,
-    unsupported_resource,
 )
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Pending
@@ -89,14 +88,6 @@ def test_a_refusal_of_many_rows_is_made_by_another_thread(count: int, of_numbers
     if count > 2000:
         made = next(made).function()
     assert made == (request, error, 5)
-
-
-def test_configs_of_other_resources_are_refused_by_type() -> None:
-    error = unsupported_resource(16)
-    assert (error.code, error.message) == (
-        ErrorCode.INVALID_REQUEST,
-        "Unsupported resource type: 16",
-    )
 
 
 @pytest.mark.parametrize("at_once", [True, False])

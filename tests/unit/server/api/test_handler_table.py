@@ -24,6 +24,7 @@ AREAS = (
     handler_table.delegation_tokens,
     handler_table.controller,
     handler_table.control_requests,
+    handler_table.telemetry,
 )
 
 

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.controller.events import UncleanElectionEnabled
+from kafkapy.metadata.client_metrics import ClientInformation
 from kafkapy.metadata.client_quotas import QuotaKind, Tags
 from kafkapy.security.password_encoder import SECRET, PasswordEncoder
 from kafkapy.security.sasl.scram import ScramCredential
@@ -106,6 +109,30 @@ def test_rates_of_addresses_are_in_force(parts: Parts, caplog: pytest.LogCapture
         assert [connected(host, 3) for host in ("10.0.0.1", "::1")] == [0, 0]
 
     asyncio.run(scenario())
+
+
+def test_configs_of_groups_reach_the_coordinator_within_this_brokers_bounds(parts: Parts) -> None:
+    apply(parts, "groups", "g%2F1", consumer_session_timeout_ms="99000")
+    core = parts.groups.coordinator._core
+    assert core.own_config("g/1", "consumer.session.timeout.ms", 1) == 60_000
+    (entry,) = parts.configs.group("g/1", ["consumer.session.timeout.ms"])
+    assert (entry.value, parts.configs.names(ResourceType.GROUP)) == ("99000", ["g/1"])
+    with pytest.raises(ConfigError):
+        apply(parts, "groups", "g%2F1", consumer_session_timeout_ms="never")
+    assert core.own_config("g/1", "consumer.session.timeout.ms", 1) == 60_000
+    apply(parts, "groups", "g%2F1")
+    assert core.own_config("g/1", "consumer.session.timeout.ms", 1) == 1
+    assert parts.configs.names(ResourceType.GROUP) == []
+
+
+def test_subscriptions_to_client_metrics_are_in_force(parts: Parts) -> None:
+    client = ClientInformation("", "c", "s", "1", "10.0.0.1", "1")
+    apply(parts, "client-metrics", "a%20b", metrics="x")
+    with pytest.raises(ConfigError, match="Illegal client matching pattern"):
+        apply(parts, "client-metrics", "c", match="x")
+    _, instance = parts.telemetry.get(0, ZERO_UUID, client)
+    assert instance.requested.metrics == ("x",)
+    assert parts.configs.names(ResourceType.CLIENT_METRICS) == ["a b"]
 
 
 @pytest.mark.parametrize(

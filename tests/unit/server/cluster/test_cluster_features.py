@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint, Feature
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.cluster.cluster_features import (
     GROUP_VERSION,
     SHARE_VERSION,
     TRANSACTION_VERSION,
     ClusterFeatures,
+    FeatureUpdate,
     levels,
     supported_features,
 )
@@ -102,6 +106,40 @@ def test_a_limit_is_followed() -> None:
         limits = await store.features.limits()
         await store.features.set_limits({"transaction.version": 0}, limits.version)
         await becomes(lambda: features.transaction_version == 0)
+        await features.stop()
+
+    asyncio.run(story())
+
+
+def test_levels_are_set_within_what_all_brokers_support() -> None:
+    async def story() -> None:
+        ensemble = server()
+        store = ZkStore(ensemble.connect())
+        await store.create_persistent_paths()
+        await store.brokers.register(info(1, (TRANSACTION_VERSION,)), 0)
+        features = ClusterFeatures((TRANSACTION_VERSION,))
+        await features.start(store)
+
+        async def refused(level: int, may_lower: bool = False, name: str = "") -> str:
+            update = FeatureUpdate(name or TRANSACTION_VERSION.name, level, may_lower)
+            with pytest.raises(ApiError) as caught:
+                await features.update([update], validate_only=False)
+            assert caught.value.code is ErrorCode.INVALID_UPDATE_VERSION
+            return caught.value.message
+
+        assert "cannot be less than 0" in await refused(-1)
+        assert "Broker 1 only supports versions 0-2." in await refused(3)
+        assert "Broker 1 does not support this feature." in await refused(1, name="x")
+        assert "Can't downgrade the version" in await refused(1)
+        lower = FeatureUpdate(TRANSACTION_VERSION.name, 1, may_lower=True)
+        await features.update([lower], validate_only=True)
+        assert features.transaction_version == 2
+        await features.update([lower], validate_only=False)
+        assert features.transaction_version == 1
+        assert "downgrade to a newer version" in await refused(2, may_lower=True)
+        other = ZkStore(ensemble.connect())
+        await other.brokers.register(info(2, ()), 0)
+        assert "Broker 2 does not support this feature." in await refused(2)
         await features.stop()
 
     asyncio.run(story())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.metadata.group_config import GROUP_CONFIGS
 from kafkapy.replication.partition import READ_COMMITTED, READ_UNCOMMITTED
 from kafkapy.replication.shares.share_partition import ShareLimits
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -24,7 +25,8 @@ OWN = {
 
 def configs(own: dict[str, str]) -> ShareConfigs:
     config = KafkaConfig({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:9092"})
-    return ShareConfigs(config, lambda group_id: own if group_id == "own" else {}, ManualClock())
+    parsed = {name: GROUP_CONFIGS.parse(name, text) for name, text in own.items()}
+    return ShareConfigs(config, lambda group_id: parsed if group_id == "own" else {}, ManualClock())
 
 
 def test_limits_and_isolation() -> None:

@@ -188,6 +188,7 @@ def test_a_partition_is_added_once_the_previous_transaction_is_completed(parts: 
     parts.timers.fire()
     parts.timers.fire()
     assert heard == [{}]
+    assert parts.verifier.unverified([following]) == [], "the marker was that of the previous one"
 
 
 def test_a_partition_is_not_tried_to_be_added_for_long(parts: Parts) -> None:

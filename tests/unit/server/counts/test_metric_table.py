@@ -21,7 +21,7 @@ def test_a_broker_exports_every_metric_with_the_type_and_labels_of_its_row(tmp_p
     parts.metrics.zookeeper.changed("CONNECTED")
     for event in CONTROLLER_EVENTS:
         parts.controller.event_times.observe(event, 0.1)
-    families = {family.name: family for family in parts.metrics_collector().collect()}
+    families = {family.name: family for family in parts.metrics_server().collector.collect()}
     assert set(families) == set(METRICS)
     for name, family in families.items():
         row = METRICS[name]

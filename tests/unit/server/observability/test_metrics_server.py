@@ -28,7 +28,7 @@ def ask(parts: Parts, request: bytes) -> bytes:
     """The bytes that the server sends until it closes the connection."""
 
     async def scenario() -> bytes:
-        server = MetricsServer(parts.metrics_collector())
+        server = parts.metrics_server()
         await server.start("127.0.0.1", 0)
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         try:
@@ -161,7 +161,7 @@ def test_who_does_not_read_is_closed(parts: Parts, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(metrics_server, "generate_latest", lambda _: bytes(50_000_000))
 
     async def scenario() -> int:
-        server = MetricsServer(parts.metrics_collector())
+        server = parts.metrics_server()
         await server.start("127.0.0.1", 0)
         reader = socket.create_connection(("127.0.0.1", server.port))
         reader.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
@@ -182,7 +182,7 @@ def test_who_does_not_read_is_closed(parts: Parts, monkeypatch: pytest.MonkeyPat
 
 def test_one_connection_too_many_takes_the_place_of_the_oldest(parts: Parts) -> None:
     async def scenario() -> tuple[bytes, bytes]:
-        server = MetricsServer(parts.metrics_collector())
+        server = parts.metrics_server()
         await server.start("127.0.0.1", 0)
         oldest, *others = [
             await asyncio.open_connection("127.0.0.1", server.port)

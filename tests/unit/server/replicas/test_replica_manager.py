@@ -26,6 +26,7 @@ from tests.harness.cores.znodes import run
 from tests.harness.plugins.closing import Disk
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 from tests.harness.storage.partitions import LAG_MAX_MS, batch, told
+from tests.harness.storage.short_filesystem import ShortFileSystem
 
 TP = TopicPartition("t", 0)
 LATEST = 11
@@ -100,6 +101,21 @@ def test_leader_and_isr_of_a_hosted_partition(parts: Parts, row: object, code: E
     assert parts.tell(row).partition_errors == {TP: code}  # type: ignore[arg-type]
     assert partition.leader_epoch == (6 if code is ErrorCode.NONE else 5)
     assert partition.is_leader
+
+
+def test_a_replica_that_lacked_descriptors_is_asked_for_once(tmp_path: Path) -> None:
+    """The controller sends it again; otherwise it would be offline until the broker restarts."""
+    disk = ShortFileSystem(Disk())
+    parts = Parts(tmp_path, fs=disk)  # type: ignore[arg-type]
+    asked: list[bool] = []
+    parts.replicas.on_log_dir_failure = lambda: asked.append(True)
+    disk.left = 0
+    assert parts.tell(told()).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
+    disk.left = None
+    parts.replicas.ask_for_replicas()
+    parts.replicas.ask_for_replicas()
+    assert asked == [True]
+    assert parts.tell(told()).partition_errors == {TP: ErrorCode.NONE}
 
 
 def test_a_log_of_another_topic_of_that_name_is_not_taken_over(parts: Parts) -> None:

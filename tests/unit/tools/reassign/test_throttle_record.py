@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.admin.configs import Resource, ResourceType
+from kafkapy.admin.configs import Resource
+from kafkapy.common.config_def import ResourceType
 from kafkapy.tools.json_input import JsonInputError
 from kafkapy.tools.reassign.throttle_record import ThrottleRecord
 

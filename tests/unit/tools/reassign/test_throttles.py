@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kafkapy.admin.configs import Resource, ResourceType
+from kafkapy.admin.configs import Resource
 from kafkapy.admin.planning.throttle_plan import ThrottlePlan
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.config_def import ResourceType
 from kafkapy.tools.reassign.throttles import (
     clear_throttles,
     present_throttles,

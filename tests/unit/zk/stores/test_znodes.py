@@ -119,6 +119,14 @@ def test_config_changes() -> None:
     assert znodes.decode_config_change("/c", old) == ConfigChange("topics", "t")
 
 
+def test_changes_of_what_apache_kafka_does_not_have_are_not_json() -> None:
+    """Its brokers ignore such a notification; for one in JSON they log an error."""
+    for change in (ConfigChange("groups", "g%2F1"), ConfigChange("client-metrics", "123")):
+        data = znodes.encode_config_change(change)
+        assert data == "/".join(change).encode()
+        assert znodes.decode_config_change("/c", data) == change
+
+
 def test_producer_id_block() -> None:
     block = ProducerIdBlock(1, 1000, 1999)
     data = znodes.encode_producer_id_block(block)

@@ -52,6 +52,18 @@ def test_a_commit(fields: dict[str, Any], error: ErrorCode) -> None:
     assert committed(shell, **fields) is error
 
 
+def test_a_classic_member_has_a_generation() -> None:
+    shell = ConsumerShell()
+    shell.consumer("c")
+    member_id = shell.replies[shell.join(requires_known_member_id=False)].member_id
+    fields = {"member_id": member_id, "names_member_epoch": False}
+    assert committed(shell, generation_id=2, **fields) is NONE
+    assert committed(shell, generation_id=1, **fields) is ErrorCode.ILLEGAL_GENERATION
+    fetch = FetchOffsets("g", None, member_id=member_id, member_epoch=1)
+    found = shell.ask(shell.coordinator.fetch_offsets, fetch)
+    assert found.error is ErrorCode.ILLEGAL_GENERATION
+
+
 def test_anybody_may_commit_for_an_empty_group() -> None:
     shell = ConsumerShell()
     shell.consumer("m").leave()

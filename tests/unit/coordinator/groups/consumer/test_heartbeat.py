@@ -26,6 +26,16 @@ def test_the_first_member_gets_everything_at_once() -> None:
     assert shell.consumers.state is ConsumerGroupState.STABLE
 
 
+def test_a_changed_interval_is_told_with_the_next_heartbeat() -> None:
+    shell = ConsumerShell()
+    member = shell.consumer("m")
+    group_id = shell.consumers.group_id
+    shell.coordinator.configure_group(group_id, {"consumer.heartbeat.interval.ms": 7_000})
+    assert member.beat().heartbeat_interval_ms == 7_000
+    shell.coordinator.configure_group(group_id, {})
+    assert member.beat().heartbeat_interval_ms == 5_000
+
+
 def test_a_heartbeat_without_news_writes_nothing_and_tells_nothing() -> None:
     shell = ConsumerShell()
     member = shell.consumer("m")
@@ -267,7 +277,6 @@ def test_an_empty_classic_group_becomes_a_consumer_group_and_keeps_its_offsets()
     shell.advance(6_000)
     shell.sync(member_id, 1, {member_id: b""})
     shell.commit(7, member_id=member_id, generation_id=1)
-    assert shell.refused("m", 0, **JOIN) is ErrorCode.GROUP_ID_NOT_FOUND
     shell.leave(member_id)
     shell.consumer("m")
     for coordinator in (shell.coordinator, shell.replayed()):
@@ -277,20 +286,6 @@ def test_an_empty_classic_group_becomes_a_consumer_group_and_keeps_its_offsets()
         assert group.consumer is not None
         assert [*group.consumer.members] == ["m"]
         assert len(group.offsets.committed) == 1
-
-
-def test_a_classic_member_cannot_join_consumers_but_may_follow_them() -> None:
-    shell = ConsumerShell()
-    member = shell.consumer("m")
-    refused = shell.replies[shell.join()]
-    assert refused.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert shell.heartbeat("m", 1) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert shell.leave("m") == [ErrorCode.UNKNOWN_MEMBER_ID]
-    member.leave()
-    shell.join_new()
-    assert shell.group().consumer is None
-    replayed = shell.replayed()._core.registry.find("g")
-    assert replayed is None or replayed.consumer is None
 
 
 def test_a_partition_of_the_log_that_is_not_here() -> None:

@@ -72,6 +72,22 @@ def test_what_could_not_be_appended_is_undone() -> None:
     assert facts(replayed.consumer) == facts(shell.consumers)
 
 
+def test_a_join_that_is_undone_leaves_no_deadline() -> None:
+    shell = ConsumerShell()
+    shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    FakeConsumer(shell, "m").beat()
+    assert shell.coordinator.next_deadline_ms() is None
+
+
+def test_a_write_that_fails_after_the_partition_went_away_starts_no_timers() -> None:
+    shell = ConsumerShell()
+    shell.hold()
+    shell.call(shell.coordinator.consumer_heartbeat, FakeConsumer(shell, "m").request())
+    shell.perform(shell.coordinator.unload(0))
+    shell.release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert shell.coordinator.next_deadline_ms() is None
+
+
 def test_nothing_is_answered_that_builds_on_what_is_not_in_the_log() -> None:
     shell = ConsumerShell()
     shell.consumer("a")

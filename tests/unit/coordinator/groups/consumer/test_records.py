@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.coordinator.groups.consumer.records import (
+    ClassicMember,
     ConsumerKey,
     CurrentAssignment,
     MemberMetadata,
@@ -44,6 +45,15 @@ ROWS: Mapping[str, tuple[ConsumerKey, Value, str, str]] = {
         MemberMetadata("i", None, "c", "/h", ("t",), "a.*", 45_000, "range"),
         f"0005 {GROUP} 0001 6d",
         "0000 0269 00 0263 032f68 02 0274 04612e2a 0000afc8 0672616e6765 00",
+    ),
+    "classic member": (
+        ConsumerKey(RecordType.MEMBER, "g", "m"),
+        MemberMetadata(
+            None, None, "c", "/h", ("t",), None, -1, None, ClassicMember(9, (("range", b"ab"),))
+        ),
+        f"0005 {GROUP} 0001 6d",
+        "0000 00 00 0263 032f68 02 0274 00 ffffffff 00"
+        "01 00 11 01 00000009 02 0672616e6765 036162 00 00",
     ),
     "target epoch": (
         ConsumerKey(RecordType.TARGET_EPOCH, "g"),

@@ -23,17 +23,28 @@ RECORDED = {
     int(key): (name, int(low), int(high)) for key, name, low, high in map(str.split, _LINES)
 }
 NOT_SERVED = {
-    ApiKey.UPDATE_FEATURES: "a broker in ZooKeeper mode supports no feature: 3.9.1 refuses each",
     ApiKey.ENVELOPE: "brokers forward to KRaft controllers only: 3.9.1 closes the connection",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "3.9.1 answers UNSUPPORTED_VERSION",
     ApiKey.CONSUMER_GROUP_DESCRIBE: "3.9.1 answers UNSUPPORTED_VERSION",
 }
 LATER = {
     ApiKey.PRODUCE: 12,
+    ApiKey.FETCH: 18,
+    ApiKey.LIST_OFFSETS: 11,
+    ApiKey.METADATA: 13,
+    ApiKey.DESCRIBE_CLUSTER: 2,
+    ApiKey.UPDATE_FEATURES: 2,
     ApiKey.END_TXN: 5,
     ApiKey.TXN_OFFSET_COMMIT: 5,
 }
 """The last versions of APIs that Kafka 4 has extended."""
+# Of its KRaft mode.
+OF_KAFKA_4 = {
+    71: ("GET_TELEMETRY_SUBSCRIPTIONS", 0, 0),
+    72: ("PUSH_TELEMETRY", 0, 0),
+    74: ("LIST_CONFIG_RESOURCES", 0, 1),
+    75: ("DESCRIBE_TOPIC_PARTITIONS", 0, 0),
+}
 WITHOUT: Any = SimpleNamespace(
     has_consumer_groups=False, has_share_groups=False, supported=(), levels={}, epoch=7
 )
@@ -65,7 +76,7 @@ def test_every_version_of_apache_kafka_is_served_and_no_other() -> None:
         for key, (name, low, high) in RECORDED.items()
         if key not in NOT_SERVED
     }
-    assert served(WITHOUT) == expected
+    assert served(WITHOUT) == {**expected, **OF_KAFKA_4}
 
 
 def test_consumer_groups_are_served_where_every_broker_has_them() -> None:

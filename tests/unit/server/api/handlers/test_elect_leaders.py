@@ -18,6 +18,7 @@ from kafkapy.server.api import handler_table
 from kafkapy.server.api.handlers import elect_leaders
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.requests.background_tasks import BackgroundTasks
+from kafkapy.server.requests.turns import ROWS_AT_ONCE, finished
 from tests.harness.cores.areas import area
 from tests.harness.cores.ports import ManualClock
 from tests.harness.scripted import admins
@@ -60,7 +61,7 @@ class Desk:
 def codes(response: Any) -> dict[tuple[str, int], tuple[int, str | None]]:
     return {
         (topic.topic, row.partition_id): (row.error_code, row.error_message)
-        for topic in response.replica_election_results
+        for topic in finished(response).replica_election_results
         for row in topic.partition_result
     }
 
@@ -81,6 +82,20 @@ def test_what_the_metadata_says_already_is_answered_at_once() -> None:
                 "Leader election not needed for topic partition.",
             ),
         }
+
+    asyncio.run(scenario())
+
+
+def test_the_rows_of_many_partitions_are_made_a_few_at_a_time() -> None:
+    """Those of 75,000 took a tenth of a second."""
+
+    async def scenario() -> None:
+        answered, event = await Desk().ask(REQUEST)
+        needless = ElectionResult(ErrorCode.ELECTION_NOT_NEEDED)
+        event.reply({TopicPartition("t", n): needless for n in range(5000)})
+        steps = list(await answered)
+        assert len(steps) > 5000 // ROWS_AT_ONCE
+        assert max(steps) <= 2 * ROWS_AT_ONCE
 
     asyncio.run(scenario())
 

@@ -14,9 +14,11 @@ from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.codec import Codec
 from kafkapy.server.api.handlers import list_offsets
 from kafkapy.server.api.handlers.list_offsets import EARLIEST, LATEST, MAX_TIMESTAMP
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.outcomes import Elsewhere
 from kafkapy.server.requests.turns import finished
 from tests.harness.cores.server_parts import Parts
 
@@ -129,3 +131,26 @@ def test_only_debuggers_may_ask_a_follower(parts: Parts) -> None:
     parts.lead(leader=2, isr=(1, 2), leader_epoch=3, partition_epoch=3)
     assert look_up(parts, LATEST) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     assert look_up(parts, LATEST, replica_id=-2) == (ErrorCode.NONE, 4)
+
+
+@pytest.mark.parametrize(("timestamp", "version"), [(-5, 9), (-6, 11)])
+def test_without_tiered_storage_there_is_no_such_offset(
+    parts: Parts, timestamp: int, version: int
+) -> None:
+    assert look_up(parts, timestamp, version) == (ErrorCode.NONE, -1)
+    assert look_up(parts, timestamp, version - 1)[0] is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_compressed_batch_is_searched_by_another_thread(parts: Parts) -> None:
+    """500,000 records in 50 KB kept the loop for a second."""
+    rows = [RecordData(None, b"v", timestamp, []) for timestamp in (50, 60)]
+    parts.replicas.append("t", 0, build_batch(rows, codec=Codec.GZIP), 1, 11)
+    parts.tell_follower_has(parts.replicas.get("t", 0), 6)
+    for timestamp in (60, MAX_TIMESTAMP):
+        wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
+        context = RequestContext(RequestHeader(2, 9, 1, "test"), "127.0.0.1", "PLAINTEXT")
+        work = list_offsets.handle(parts.replicas, parts.clock, context, request)
+        assert isinstance(next(work), Elsewhere)
+        assert look_up(parts, timestamp) == (ErrorCode.NONE, 5)
+    assert look_up(parts, 50) == (ErrorCode.NONE, 4)

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat and ConsumerGroupDescribe as Kafka 4 writes them, byte for byte."""
+"""Messages that Kafka 3.9 does not have, as Kafka 4 writes them, byte for byte."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.compile import decode, encode_bytes
 from kafkapy.protocol.messages import consumer_group_describe as described
 from kafkapy.protocol.messages import consumer_group_heartbeat as heartbeat
+from kafkapy.protocol.messages import list_config_resources as listing
 
 ID = Uuid(bytes(15) + b"\1")
 _ID = "00000000000000000000000000000001"
@@ -44,6 +45,8 @@ GROUP = described.DescribedGroup(
 _GROUP = "0000 00 0267 07537461626c65 00000003 00000002 08756e69666f726d 02"
 _MEMBER = "026d 00 00 00000001 0263 032f68 01 00 0100 0100"
 
+RESOURCE = listing.ConfigResource(resource_name="g", resource_type=32)
+
 
 @pytest.mark.parametrize(
     ("version", "message", "expected"),
@@ -68,3 +71,18 @@ def test_a_regular_expression() -> None:
     )
     expected = "0267 026d 00000000 00 00 ffffffff 00 0261 00 00 00"
     assert bytes(encode_bytes(request, 1)).hex() == bytes.fromhex(expected).hex()
+
+
+@pytest.mark.parametrize(
+    ("version", "message", "expected"),
+    [
+        (0, listing.ListConfigResourcesRequest(), "00"),
+        (1, listing.ListConfigResourcesRequest(resource_types=[2, 32]), "03 02 20 00"),
+        (0, listing.ListConfigResourcesResponse(config_resources=[RESOURCE]), "02 0267 00 00"),
+        (1, listing.ListConfigResourcesResponse(config_resources=[RESOURCE]), "02 0267 20 00 00"),
+    ],
+)
+def test_lists_of_resources(version: int, message: Any, expected: str) -> None:
+    if isinstance(message, listing.ListConfigResourcesResponse):
+        expected = f"00000000 0000 {expected}"
+    assert bytes(encode_bytes(message, version)).hex() == bytes.fromhex(expected).hex()

@@ -1,0 +1,63 @@
+"""Our ZooKeeper server beside Apache's: random operations with the same outcomes, and random
+histories of clients at once, both with kill -9 of the server."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.harness.processes.own_zookeeper import OwnZooKeeper
+from tests.harness.processes.zookeeper_histories import CLIENTS, run_history
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.processes.zookeeper_twins import steps, twin
+
+STEPS = 400
+ROUNDS = 200
+
+
+def compare(rounds: int, seed: int, say: Callable[[str], None]) -> int:
+    """Compare the servers with so many seeds, and print what differs; the exit status."""
+    found: list[str] = []
+    with tempfile.TemporaryDirectory() as directory:
+        apaches = ZooKeeperServer(Path(directory) / "apache")
+        own = OwnZooKeeper(Path(directory) / "own")
+        with apaches, own:
+            for each in range(seed, seed + rounds):
+                found += _twins(apaches, own, each)
+                for name, server in (("Apache's", apaches), ("kafkapy's", own)):
+                    found += _history(name, server, each, say)
+    say("\n".join(found) or f"{rounds} seeds: no difference")
+    return 1 if found else 0
+
+
+def _twins(apaches: ZooKeeperServer, own: ZooKeeperServer, seed: int) -> list[str]:
+    todo, done = steps(seed, STEPS, clients=CLIENTS, kills=True), []
+    for server in (apaches, own):
+        with twin(server, f"/twin-{seed}", CLIENTS) as each:
+            each.run(todo)
+            done.append(each)
+    theirs, ours = done
+    found = [
+        f"seed {seed}, step {number}: {mine} instead of {expected}"
+        for number, (expected, mine) in enumerate(zip(theirs.outcomes, ours.outcomes, strict=True))
+        if mine != expected
+    ]
+    if ours.events != theirs.events:
+        found.append(f"seed {seed}: events {ours.events} instead of {theirs.events}")
+    return found
+
+
+def _history(
+    name: str, server: ZooKeeperServer, seed: int, say: Callable[[str], None]
+) -> list[str]:
+    def restart() -> None:
+        server.kill()
+        server.start()
+
+    try:
+        writes = run_history(server.port, f"/history-{seed}", seed, ROUNDS, restart)
+    except AssertionError as fault:
+        return [f"seed {seed} on {name} server: {fault}"]
+    say(f"seed {seed}, {name} server: {writes} writes of {CLIENTS} clients in one order")
+    return []

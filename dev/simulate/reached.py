@@ -1,0 +1,30 @@
+"""Counts of what production code reached. `reach` inserts the calls, into a copy of the tree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from kafkapy.common.errors import ErrorCode
+
+COUNTS: Final[Counter[tuple[str, str]]] = Counter()
+"""By kind and name."""
+
+
+def note(kind: str, name: str) -> None:
+    """A place was reached."""
+    COUNTS[kind, name] += 1
+
+
+def note_errors(response: Any) -> None:
+    """A client or broker was answered: count the error codes of the response."""
+    if isinstance(response, list):
+        for row in response:
+            note_errors(row)
+        return
+    for name in getattr(type(response), "__slots__", ()):
+        value = getattr(response, name)
+        if name.endswith("error_code"):
+            note("error code", ErrorCode(value).name)
+        elif not isinstance(value, int | str | bytes | memoryview):
+            note_errors(value)

@@ -1,0 +1,82 @@
+"""Features of a cluster: describe and update (AdminClient's part of `FeatureCommand`, KIP-584)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+
+class UpgradeType(IntEnum):
+    """Kafka's `FeatureUpdate.UpgradeType`."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureDescription(NamedTuple):
+    """A feature that a broker supports, and its level in the cluster (0: off)."""
+
+    name: str
+    min_version: int
+    max_version: int
+    level: int
+
+
+class Features(NamedTuple):
+    """The features by name, and the epoch of their levels; -1 if there is none."""
+
+    features: list[FeatureDescription]
+    epoch: int
+
+
+def describe_features(cluster: Cluster) -> Features:
+    """The features of any broker.
+
+    Raises:
+        ApiError: no broker answers.
+    """
+    request = ApiVersionsRequest(client_software_name="kafkapy", client_software_version="0.1")
+    response = cluster.request(request)
+    if response.error_code:
+        raise ApiError(ErrorCode(response.error_code))
+    levels = {each.name: each.max_version_level for each in response.finalized_features}
+    found = [
+        FeatureDescription(each.name, each.min_version, each.max_version, levels.get(each.name, 0))
+        for each in response.supported_features
+    ]
+    return Features(sorted(found), response.finalized_features_epoch)
+
+
+def update_features(
+    cluster: Cluster, levels: Mapping[str, int], kind: UpgradeType, *, validate_only: bool
+) -> dict[str, ApiError | None]:
+    """Set levels; 0 disables a feature. Returns the error of each, if it has one.
+
+    Raises:
+        ApiError: the controller cannot be asked.
+    """
+    rows = [
+        FeatureUpdateKey(
+            feature=name,
+            max_version_level=level,
+            allow_downgrade=kind is not UpgradeType.UPGRADE,
+            upgrade_type=kind,
+        )
+        for name, level in levels.items()
+    ]
+    request = UpdateFeaturesRequest(feature_updates=rows, validate_only=validate_only)
+    response = cluster.controller_request(request)
+    error = _error(response.error_code, response.error_message)
+    of_rows = {row.feature: _error(row.error_code, row.error_message) for row in response.results}
+    return {name: of_rows.get(name) or error for name in sorted(levels)}
+
+
+def _error(code: int, message: str | None) -> ApiError | None:
+    return ApiError(ErrorCode(code), message or "") if code else None

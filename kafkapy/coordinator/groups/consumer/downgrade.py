@@ -1,0 +1,103 @@
+"""Downgrades: a consumer group in which only classic members remain becomes a classic group.
+
+Its generation is the group's epoch. One batch deletes the old records and writes the new one.
+
+Kafka: `GroupMetadataManager.convertToClassicGroup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kafkapy.common.consumer_protocol import (
+    CONSUMER_PROTOCOL_TYPE,
+    encode_assignment,
+    version_of,
+)
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.consumer import deadlines
+from kafkapy.coordinator.groups.consumer.assignment import named
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.log_writes import Answer
+from kafkapy.coordinator.groups.consumer.records import MemberMetadata
+from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.group import Group
+from kafkapy.coordinator.groups.member import Member
+
+
+def may_downgrade(core: Core, group: ConsumerGroup, besides: Collection[str], size: int) -> bool:
+    """Whether the group, of so many members then, becomes a classic one besides these members."""
+    if not size or not group.holds_offsets or not group.are_classic(besides):
+        return False
+    reason = None
+    if not core.config.may_downgrade_groups:
+        reason = "the online downgrade is disabled"
+    elif size > core.config.group_max_size:
+        reason = "its group size is greater than classic group max size"
+    if reason is not None:
+        core.log.info(
+            "Cannot downgrade consumer group %s to classic group because %s.",
+            group.group_id,
+            reason,
+        )
+    return reason is None
+
+
+def emptied(core: Core, group: Group, consumer: ConsumerGroup) -> Group:
+    """An Empty classic group in the place of a consumer group, whose records its next batch
+    deletes."""
+    new = core.replace_group(group)
+    new.consumer_keys = tuple(consumer.record_keys())
+    return new
+
+
+def downgrade(
+    core: Core,
+    now_ms: int,
+    group: Group,
+    members: dict[str, MemberMetadata],
+    answer: Answer | None = None,
+) -> Group:
+    """Put a Stable classic group with these members in the place of the consumer group. The answer
+    waits until that is in the log; if the log does not take it, the next generation's batch has
+    it."""
+    consumer = group.consumer
+    assert consumer is not None, f"{group.group_id} is a classic group"
+    deadlines.cancel_all(core, consumer)
+    new = emptied(core, group, consumer)
+    for member_id, described in members.items():
+        new.add(_member(member_id, described), CONSUMER_PROTOCOL_TYPE)
+    new.take_up(consumer.epoch, new.select_protocol())
+    for member_id, member in new.members.items():
+        partitions = named(core.topics, consumer.target_of(member_id).assignment)
+        version = version_of(member.metadata(new.protocol_name))
+        member.assignment = encode_assignment(partitions, version)
+        rebalance.reset_session(core, now_ms, new, member)
+    ticket = None if answer is None else core.outbox.park(answer.token)
+
+    def stored(_now_ms: int, error: ErrorCode) -> None:
+        if error is not ErrorCode.NONE:
+            core.log.warning("Failed to downgrade group %s: %s", group.group_id, error.name)
+        if answer is not None and ticket is not None:
+            refused = error is not ErrorCode.NONE
+            core.outbox.answer(ticket, answer.refusal(error) if refused else answer.result)
+
+    core.store_group(new, {m.member_id: m.assignment for m in new.members.values()}, stored)
+    core.log.info("[GroupId %s] Converted the consumer group to a classic group.", group.group_id)
+    return new
+
+
+def _member(member_id: str, described: MemberMetadata) -> Member:
+    classic = described.classic
+    assert classic is not None, f"{member_id} is of the consumer protocol"
+    return Member(
+        member_id,
+        described.instance_id,
+        described.client_id,
+        described.client_host,
+        described.rebalance_timeout_ms,
+        classic.session_timeout_ms,
+        classic.protocols,
+        is_new=False,
+    )

@@ -1,0 +1,133 @@
+"""Upgrades of classic groups: the first consumer that joins makes the group a consumer group.
+
+The members of the classic protocol stay, with the generation as their epoch and the partitions that
+the leader gave them last. The answers to their next requests tell them to join again.
+Kafka: `GroupMetadataManager.convertToConsumerGroup`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kafkapy.common.consumer_protocol import (
+    CONSUMER_PROTOCOL_TYPE,
+    read_assignment,
+    read_subscription,
+)
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.consumer import deadlines
+from kafkapy.coordinator.groups.consumer.assignment import Assignment, identified
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.log_writes import Changes
+from kafkapy.coordinator.groups.consumer.records import (
+    ClassicMember,
+    ConsumerKey,
+    CurrentAssignment,
+    MemberMetadata,
+    RecordType,
+    Value,
+)
+from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.group import Group
+from kafkapy.coordinator.groups.member import Member
+from kafkapy.coordinator.groups.record_codec import GroupValue, group_key
+
+
+def upgraded(core: Core, group: Group) -> ConsumerGroup:
+    """The consumer group that a classic group can become. Nothing changes yet.
+
+    Raises:
+        ApiError: GROUP_ID_NOT_FOUND with the reason why it cannot.
+    """
+    consumer = ConsumerGroup(group.group_id)
+    if group.is_empty:
+        return consumer
+    _check(core, group)
+
+    def put(kind: RecordType, value: Value, name: str = "") -> None:
+        consumer.apply(ConsumerKey(kind, group.group_id, name), value)
+
+    generation_id = group.generation_id
+    for member_id, member in group.members.items():
+        try:
+            described, assignment = _member(group, member), _assignment(core, group, member)
+        except ValueError as error:
+            raise _refusal(core, group, "the embedded consumer protocol is malformed") from error
+        put(RecordType.MEMBER, described, member_id)
+        put(RecordType.TARGET, assignment, member_id)
+        current = CurrentAssignment(generation_id, generation_id, assigned=assignment)
+        put(RecordType.CURRENT, current, member_id)
+    put(RecordType.GROUP_EPOCH, generation_id)
+    put(RecordType.TARGET_EPOCH, generation_id)
+    return consumer
+
+
+def _check(core: Core, group: Group) -> None:
+    if not core.config.may_upgrade_groups:
+        raise _refusal(core, group, "online upgrade is disabled")
+    if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        raise _refusal(core, group, "the group does not use the consumer embedded protocol")
+    if len(group.members) > core.config.group_consumer_max_size:
+        raise _refusal(core, group, "the group size exceeds the consumer group maximum size")
+
+
+def _refusal(core: Core, group: Group, reason: str) -> ApiError:
+    what = f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}."
+    core.log.info("%s", what)
+    return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, what)
+
+
+def _member(group: Group, member: Member) -> MemberMetadata:
+    """Raises ValueError if its subscription is unreadable."""
+    # A member that joins now may not support the protocol of the last generation.
+    metadata = member.metadata(group.protocol_name) or member.protocols[0][1]
+    subscription = read_subscription(metadata)
+    return MemberMetadata(
+        member.group_instance_id,
+        subscription.rack_id,
+        member.client_id,
+        member.client_host,
+        tuple(sorted({*subscription.topics})),
+        None,
+        member.rebalance_timeout_ms,
+        None,
+        ClassicMember(member.session_timeout_ms, tuple(member.protocols)),
+    )
+
+
+def _assignment(core: Core, group: Group, member: Member) -> Assignment:
+    """Raises ValueError if it is unreadable."""
+    found = read_assignment(member.assignment)
+    if found.user_data:
+        reason = (
+            "an unsupported custom assignor is in use. Please refer to the documentation or switch"
+            " to a default assignor before re-attempting the upgrade"
+        )
+        raise _refusal(core, group, reason)
+    return identified(core.topics, found.partitions)
+
+
+def upgrade(core: Core, now_ms: int, group: Group, changes: Changes) -> Group:
+    """Put the consumer group of the changes in the place of the classic one, which is deleted."""
+    before = group.value({m.member_id: m.assignment for m in group.members.values()})
+    rebalance.send_away(core, group, ErrorCode.REBALANCE_IN_PROGRESS)
+    changes.delete([*group.consumer_keys, group_key(group.group_id)])
+    changes.put_all()
+    new = core.replace_group(group)
+    new.consumer = changes.group
+    changes.was_undone = partial(_restore, core, new, before, group.consumer_keys)
+    deadlines.start_timers(core, now_ms, changes.group)
+    core.log.info("[GroupId %s] Converted the classic group to a consumer group.", group.group_id)
+    return new
+
+
+def _restore(
+    core: Core, upgraded: Group, before: GroupValue, consumer_keys: tuple[bytes, ...], now_ms: int
+) -> None:
+    """The log did not take the upgrade: its members go on as in the classic group."""
+    group = core.replace_group(upgraded)
+    group.restore(before)
+    group.consumer_keys = consumer_keys
+    for member in group.members.values():
+        rebalance.reset_session(core, now_ms, group, member)

@@ -1,0 +1,198 @@
+"""Clients that push metrics (KIP-714): what each may push, and when (`ClientMetricsManager`).
+
+An instance is one client, by the id that a broker gave it. At most `INSTANCES_MAX` are kept, those
+that were used last; one is forgotten when it has been silent for three intervals, or a minute.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import Random
+from kafkapy.common.uuid import Uuid
+from kafkapy.metadata.client_metrics import (
+    ClientInformation,
+    Requested,
+    Subscription,
+    parse_subscription,
+    requested_of,
+)
+
+INSTANCES_MAX: Final = 16_384
+EXPIRY_MS_MIN: Final = 60_000
+_INTERVALS_OF_SILENCE: Final = 3
+_CHECK_INTERVAL_MS: Final = 10_000
+_NEVER: Final = -(1 << 62)
+_RESERVED_IDS: Final = frozenset({Uuid(bytes(16)), Uuid(bytes(15) + b"\1")})
+# After these, a client is to request its subscriptions at once.
+_REQUEST_AGAIN: Final = (
+    ErrorCode.UNKNOWN_SUBSCRIPTION_ID,
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+)
+COMPRESSION_TYPES: Final = range(5)
+
+
+class Push(NamedTuple):
+    """The fields of a PushTelemetry request that decide."""
+
+    subscription_id: int
+    is_terminating: bool
+    compression_type: int
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class Instance:
+    """One client. Its times begin anew when the subscriptions change."""
+
+    client: ClientInformation
+    version: int
+    requested: Requested
+    subscription_id: int
+    last_get_ms: int = _NEVER
+    last_push_ms: int = _NEVER
+    last_error: ErrorCode = ErrorCode.NONE
+    is_terminating: bool = False
+    expires_ms: int = 0
+
+
+class ClientTelemetry:
+    """The subscriptions, and the instances of one broker."""
+
+    def __init__(self, max_bytes: int, random: Random) -> None:
+        self.max_bytes = max_bytes
+        self.instances: OrderedDict[Uuid, Instance] = OrderedDict()
+        self.unknown_subscriptions = 0
+        self.throttled = 0
+        self._random = random
+        self._subscriptions: dict[str, Subscription] = {}
+        self._version = 0
+        self._next_check_ms = _NEVER
+        self._has_forgotten = False
+
+    def subscribe(self, name: str, configs: Mapping[str, str]) -> None:
+        """Replace a subscription; without configs it ends.
+
+        Raises:
+            ConfigError: the configs are not allowed.
+        """
+        if configs:
+            self._subscriptions[name] = parse_subscription(configs)
+        elif self._subscriptions.pop(name, None) is None:
+            return
+        self._version += 1
+
+    def get(
+        self, now_ms: int, instance_id: Uuid, client: ClientInformation
+    ) -> tuple[Uuid, Instance]:
+        """The subscriptions of a client; a zero id gets a new one. `client` needs no id.
+
+        Raises:
+            ApiError: THROTTLING_QUOTA_EXCEEDED.
+        """
+        if instance_id.is_zero:
+            instance_id = Uuid.random(self._random)
+        instance = self._instance(now_ms, instance_id, client)
+        latest_ms = max(instance.last_get_ms, instance.last_push_ms)
+        is_early = now_ms - latest_ms < instance.requested.interval_ms
+        if is_early and instance.last_error not in _REQUEST_AGAIN:
+            self._throttle(instance_id)
+        instance.last_get_ms = now_ms
+        instance.last_error = ErrorCode.NONE
+        return instance_id, instance
+
+    def push(
+        self, now_ms: int, instance_id: Uuid, client: ClientInformation, push: Push
+    ) -> Instance:
+        """Check a push.
+
+        Raises:
+            ApiError: INVALID_REQUEST (its id, or it follows one that was terminating),
+                THROTTLING_QUOTA_EXCEEDED, UNKNOWN_SUBSCRIPTION_ID, UNSUPPORTED_COMPRESSION_TYPE or
+                TELEMETRY_TOO_LARGE.
+        """
+        if instance_id in _RESERVED_IDS:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"invalid client instance id {instance_id}")
+        instance = self._instance(now_ms, instance_id, client)
+        try:
+            self._check(now_ms, instance_id, instance, push)
+        except ApiError as error:
+            instance.last_error = error.code
+            raise
+        finally:
+            instance.is_terminating = push.is_terminating
+        instance.last_error = ErrorCode.NONE
+        return instance
+
+    def _check(self, now_ms: int, instance_id: Uuid, instance: Instance, push: Push) -> None:
+        if instance.is_terminating:
+            message = f"client [{instance_id}] has said that its last push was the last one"
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        # The first push after new subscriptions is early or late by chance (the client's jitter).
+        interval_ms = instance.requested.interval_ms
+        is_first = instance.last_get_ms > instance.last_push_ms
+        if is_first or now_ms - instance.last_push_ms >= interval_ms:
+            instance.last_push_ms = now_ms
+        elif not push.is_terminating:
+            self._throttle(instance_id)
+        if push.subscription_id != instance.subscription_id:
+            self.unknown_subscriptions += 1
+            message = f"unknown subscription id for client [{instance_id}]"
+            raise ApiError(ErrorCode.UNKNOWN_SUBSCRIPTION_ID, message)
+        if push.compression_type not in COMPRESSION_TYPES:
+            message = f"unknown compression type [{push.compression_type}]"
+            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, message)
+        if push.size_bytes > self.max_bytes:
+            message = f"a push of client [{instance_id}] has more than {self.max_bytes} bytes"
+            raise ApiError(ErrorCode.TELEMETRY_TOO_LARGE, message)
+
+    def _throttle(self, instance_id: Uuid) -> None:
+        self.throttled += 1
+        message = f"client [{instance_id}] sent a request before its next push interval"
+        raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message)
+
+    def _instance(self, now_ms: int, instance_id: Uuid, client: ClientInformation) -> Instance:
+        """The instance of a client, by the subscriptions of now."""
+        instance = self.instances.get(instance_id)
+        if instance is None or instance.version != self._version:
+            client = client._replace(client_instance_id=str(instance_id))
+            requested = requested_of(client, self._subscriptions.values())
+            subscription_id = _subscription_id(instance_id, requested)
+            instance = Instance(client, self._version, requested, subscription_id)
+            self.instances[instance_id] = instance
+            if len(self.instances) > INSTANCES_MAX:
+                self.instances.popitem(last=False)
+                self._has_forgotten = True
+        self.instances.move_to_end(instance_id)
+        silence_ms = _INTERVALS_OF_SILENCE * instance.requested.interval_ms
+        instance.expires_ms = now_ms + max(EXPIRY_MS_MIN, silence_ms)
+        return instance
+
+    def expire(self, now_ms: int) -> bool:
+        """Forget silent instances, at most every few seconds. Returns whether any was forgotten
+        since the last call.
+        """
+        if now_ms >= self._next_check_ms:
+            self._next_check_ms = now_ms + _CHECK_INTERVAL_MS
+            silent = [key for key, each in self.instances.items() if each.expires_ms <= now_ms]
+            for key in silent:
+                del self.instances[key]
+            self._has_forgotten |= bool(silent)
+        forgotten, self._has_forgotten = self._has_forgotten, False
+        return forgotten
+
+
+def _subscription_id(instance_id: Uuid, requested: Requested) -> int:
+    """Differs when the metrics or the interval do, and is the same on every broker."""
+    text = f"[{', '.join(requested.metrics)}]{requested.interval_ms}"
+    high, low = instance_id[:8], instance_id[8:]
+    mixed = int.from_bytes(high, "big") ^ int.from_bytes(low, "big")
+    checksum: int = crc32c(text.encode())
+    folded = (checksum ^ (mixed >> 32) ^ mixed) & 0xFFFFFFFF
+    return folded - (1 << 32) if folded >= 1 << 31 else folded

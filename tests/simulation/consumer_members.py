@@ -1,0 +1,236 @@
+"""Members of a consumer group (KIP-848), which heartbeat, revoke, own and commit.
+
+The coordinator may fence a member that does not know of it yet: a partition counts as shared only
+if a member that has it is confirmed by a question that it asked after another was given it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
+from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from kafkapy.server.interbroker.node_client import NodeUnavailable
+from kafkapy.zk.stores import paths
+from tests.simulation.clients import Refused
+from tests.simulation.cluster import Cluster
+from tests.simulation.events import SECOND_US
+from tests.simulation.group_clients import GroupClient
+from tests.simulation.history import Answer, SimHistory
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+GROUP: Final = "sharing"
+_REBALANCE_TIMEOUT_MS: Final = 1500
+_NOT_FENCED_US: Final = SECOND_US // 2
+_LEAVE: Final = -1
+_ENDS_THE_MEMBER: Final = (
+    ErrorCode.FENCED_MEMBER_EPOCH,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.GROUP_ID_NOT_FOUND,  # of whom the coordinator's log lost everything
+)
+_ENDS: Final = 0.04
+"""How often a member leaves, or dies, before a heartbeat."""
+
+
+class _Owner(NamedTuple):
+    member_id: str
+    epoch: int
+    answer: Answer
+
+
+class Ownership:
+    """Ownership of partitions, as the members of the group were told, and objections to it.
+
+    - A partition has one member in each epoch.
+    - A partition is given away only when its member says that it revoked it, or may be fenced; a
+      member whose partition was given to another is not confirmed any more.
+    - A member's epoch does not go back.
+    """
+
+    def __init__(self, history: SimHistory, partitions: int, members: int) -> None:
+        self.is_over = False
+        self._history = history
+        self._partitions = set(range(partitions))
+        self._members = members
+        self._latest: dict[int, _Owner] = {}
+        self._by_epoch: dict[tuple[int, int], _Owner] = {}
+        self._told: dict[str, tuple[int, frozenset[int], Answer]] = {}
+
+    def told(
+        self, member_id: str, epoch: int, owned: frozenset[int], asked_us: int, answer: Answer
+    ) -> None:
+        """A heartbeat was answered."""
+        known, before, earlier = self._told.get(member_id, (0, frozenset(), answer))
+        if epoch < known:
+            self._history.object_to_group(earlier, f"{member_id} was in epoch {known}, is {epoch}")
+        mine = _Owner(member_id, epoch, answer)
+        for partition in owned:
+            first = self._by_epoch.setdefault((epoch, partition), mine)
+            if first.member_id != member_id:
+                what = f"{GROUP}/{partition} is of {first} and of {mine}"
+                self._history.object_to_group(first.answer, what)
+            if partition in before:
+                self.confirmed(member_id, partition, asked_us)
+            else:
+                self._must_be_free(partition, mine)
+                self._latest[partition] = mine
+        self._told[member_id] = epoch, owned, answer
+
+    def _must_be_free(self, partition: int, mine: _Owner) -> None:
+        """Object if the earlier owner was confirmed so lately that it cannot be fenced, and has not
+        revoked the partition."""
+        latest = self._latest.get(partition)
+        if latest is None or latest.member_id == mine.member_id:
+            return
+        _, owned, answer = self._told.get(latest.member_id, (0, frozenset(), latest.answer))
+        if partition in owned and mine.answer.at_us - answer.at_us < _NOT_FENCED_US:
+            what = f"{GROUP}/{partition} was of {latest}, and is given to {mine}"
+            self._history.object_to_group(answer, what)
+
+    def confirmed(self, member_id: str, partition: int, asked_us: int) -> None:
+        """A member may go on with a partition that it has."""
+        latest = self._latest.get(partition)
+        if latest and latest.member_id != member_id and latest.answer.at_us <= asked_us:
+            what = f"{GROUP}/{partition} is of {latest}; {member_id} goes on"
+            self._history.object_to_group(latest.answer, what)
+
+    def gone(self, member_id: str) -> None:
+        """A member is not heard of again under this id."""
+        self._told.pop(member_id, None)
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether all members are in one epoch, and each partition has one."""
+        rows = list(self._told.values())
+        owned = [partition for _, mine, _ in rows for partition in mine]
+        return (
+            len(rows) == self._members
+            and len({epoch for epoch, _, _ in rows}) == 1
+            and len(owned) == len(self._partitions)
+            and set(owned) == self._partitions
+        )
+
+
+class ConsumerMember(GroupClient):
+    """One member; it leaves or dies now and then, and comes back under another id."""
+
+    version = 9
+
+    def __init__(
+        self, world: World, cluster: Cluster, host: str, topic: str, ownership: Ownership
+    ) -> None:
+        super().__init__(world, cluster.history, host, GROUP, topic, cluster.plan.partitions)
+        self._cluster = cluster
+        self._ownership = ownership
+        self._owned: frozenset[int] = frozenset()
+        self._found: dict[int, int] = {}
+        self._says_all = True
+        self._said: frozenset[int] = frozenset()
+        self._lives = 0
+
+    async def run(self) -> None:
+        while not self._ownership.is_over:
+            try:
+                if not self.is_stopping and self.world.random.random() < _ENDS:
+                    await self._end()
+                await self._beat()
+                await self._commit_some()
+            except (NodeUnavailable, Refused):
+                self.lose_coordinator()
+                self._says_all = True
+            await self.pause(60, 300)
+            if self.is_stopping and self._ownership.is_balanced:
+                self._ownership.is_over = True
+        self.is_done = True
+
+    async def _end(self) -> None:
+        """Leave, or die: who comes back is somebody else."""
+        self.world.counts["consumers that ended"] += 1
+        member_id, self.member_id = self.member_id, ""
+        self._ownership.gone(member_id)
+        if member_id and self.world.random.random() < 0.5:
+            await self.ask(
+                ConsumerGroupHeartbeatRequest(
+                    group_id=GROUP, member_id=member_id, member_epoch=_LEAVE
+                ),
+                1,
+            )
+
+    def _rejoin(self) -> None:
+        self._lives += 1
+        self.member_id, self.generation = f"{self.host}-{self._lives}", 0
+        self._owned, self._found, self._says_all = frozenset(), {}, True
+
+    def _topic_id(self) -> Uuid:
+        topic = self._cluster.znode(paths.topic(self.topic))
+        if topic is None:
+            raise Refused("there is no topic yet")
+        return Uuid.parse(str(topic["topic_id"]))
+
+    async def _beat(self) -> None:
+        """One heartbeat. After an error it says everything, and is told everything."""
+        if not self.member_id:
+            self._rejoin()
+        says_all, asked_us, owned = self._says_all, self.world.events.now_us, self._owned
+        rows = [TopicPartitions(topic_id=self._topic_id(), partitions=sorted(owned))]
+        response = await self.ask(
+            ConsumerGroupHeartbeatRequest(
+                group_id=GROUP,
+                member_id=self.member_id,
+                member_epoch=self.generation,
+                rebalance_timeout_ms=_REBALANCE_TIMEOUT_MS if says_all else -1,
+                subscribed_topic_names=[self.topic] if says_all else None,
+                topic_partitions=(
+                    (rows if owned else []) if says_all or owned != self._said else None
+                ),
+            ),
+            1,
+        )
+        self._check(response.error_code)
+        self._says_all, self._said = False, owned
+        self._apply(response, asked_us)
+
+    def _check(self, code: int) -> None:
+        if code in _ENDS_THE_MEMBER:
+            self.world.counts["consumers that were fenced"] += 1
+            self._ownership.gone(self.member_id)
+            self.member_id = ""
+        if code != ErrorCode.NONE:
+            raise Refused(ErrorCode(code).name)
+
+    def _apply(self, response: ConsumerGroupHeartbeatResponse, asked_us: int) -> None:
+        self.generation = response.member_epoch
+        if response.assignment is not None:
+            rows = response.assignment.topic_partitions
+            self._owned = frozenset(p for row in rows for p in row.partitions)
+            self._found = {p: self._found[p] for p in self._owned if p in self._found}
+            self.world.counts["consumers assigned"] += 1
+        if self.leads(self.answered_by, GROUP_METADATA_TOPIC):
+            told = (self.member_id, self.generation, self._owned)
+            self._ownership.told(*told, asked_us, self.answer())
+
+    async def _commit_some(self) -> None:
+        """Commit the next offset of a partition that this member has."""
+        if not self._owned:
+            return
+        partition = self.world.random.choice(sorted(self._owned))
+        if partition not in self._found:
+            known = self.history.last_commit(self.name_of(partition))
+            self._found[partition] = await self.take_over(partition, known)
+        member_id, asked_us = self.member_id, self.world.events.now_us
+        offset = self._found[partition] + 1
+        code = await self.commit_as(member_id, self.generation, offset, partition)
+        if code is not ErrorCode.NONE:
+            raise Refused(code.name)
+        self._found[partition] = offset
+        self.history.committed(self.answer(), self.name_of(partition), offset)
+        if self.leads(self.answered_by, GROUP_METADATA_TOPIC):
+            self._ownership.confirmed(member_id, partition, asked_us)

@@ -1,0 +1,36 @@
+"""Features of a cluster, as its brokers answer."""
+
+from __future__ import annotations
+
+from kafkapy.admin.features import UpgradeType, update_features
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
+from kafkapy.protocol.messages.update_features import (
+    UpdatableFeatureResult,
+    UpdateFeaturesResponse,
+)
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
+
+
+def test_each_feature_has_its_own_error_before_version_2() -> None:
+    rows = [
+        UpdatableFeatureResult(feature="a"),
+        UpdatableFeatureResult(
+            feature="b", error_code=ErrorCode.INVALID_UPDATE_VERSION, error_message="no"
+        ),
+    ]
+    versions = {key: (each.first, each.last) for key, each in API_VERSIONS.items()}
+    versions[ApiKey.UPDATE_FEATURES] = (0, 1)
+    script = {
+        ApiKey.METADATA: metadata(),
+        ApiKey.UPDATE_FEATURES: UpdateFeaturesResponse(results=rows),
+    }
+    with Cluster("b:1", connector=ScriptedCluster(script, versions).connect) as cluster:
+        found = update_features(
+            cluster, {"b": 1, "a": 1}, UpgradeType.SAFE_DOWNGRADE, validate_only=False
+        )
+    assert [(name, error and error.message) for name, error in found.items()] == [
+        ("a", None),
+        ("b", "no"),
+    ]
