@@ -346,6 +346,9 @@ class Broker:
             lambda: self._features.transaction_version,
             self._tasks.spawn,
         )
+        self._shares = set_up_shares(
+            config, replicas, groups, self._metadata, self._waiter, self._node_security, clock
+        )
         self._fetch_reader = FetchReader(replicas, clock, config.get_str("replica.selector.class"))
         self._fetch_sessions = FetchSessionCache(
             config.get_int("max.incremental.fetch.session.cache.slots"), self.random
@@ -463,8 +466,6 @@ class Broker:
             authorization,
             config.get_int("fetch.max.bytes"),
         )
-        creator = AutoCreator(config, self._topic_admin, self._metadata, self._waiter)
-        self._shares.create_topic_by(creator.create, self._tasks.spawn)
         handlers = {
             ApiKey.PRODUCE: produce.general,
             ApiKey.FETCH: fetch.general,
@@ -476,7 +477,7 @@ class Broker:
             **handler_table.cluster(
                 cluster,
                 self._waiter,
-                creator,
+                self._creator,
                 auto_create_topics,
                 authorization,
                 self._quotas,
@@ -543,11 +544,7 @@ class Broker:
             self._store,
             self._metadata,
             self.random,
-            TopicDefaults(
-                config.get_int("num.partitions"),
-                config.get_int("default.replication.factor"),
-                config.get_bool("delete.topic.enable"),
-            ),
+            TopicDefaults.from_config(config),
         )
         self._scram_admin = ScramAdmin(self._store)
         self._quota_admin = QuotaAdmin(self._store, resolve, config.is_alone)
@@ -560,17 +557,8 @@ class Broker:
             lambda configs: self._listener_changes.prepare(*self._configs.change_of_own(configs)),
             self._passwords,
         )
-        self._shares = set_up_shares(
-            config,
-            self._broker_id,
-            self.replicas,
-            self._groups,
-            self._metadata,
-            self._waiter,
-            self._node_security,
-            self.clock,
-            asyncio.get_running_loop().call_later,
-        )
+        self._creator = AutoCreator(config, self._topic_admin, self._metadata, self._waiter)
+        self._shares.create_topic_by(self._creator.create, self._tasks.spawn)
 
     async def _start_tokens(self) -> None:
         """Know the tokens that are stored and follow their changes, if there is a secret."""
@@ -580,12 +568,8 @@ class Broker:
         changes = TokenChangeListener(self._store, clock, self._tokens)
         await changes.start()
         self._followed.append(changes)
-        times = TokenTimes(
-            config.get_int("delegation.token.max.lifetime.ms"),
-            config.get_int("delegation.token.expiry.time.ms"),
-        )
         self._token_admin = TokenAdmin(
-            self._store, self._tokens, changes, clock, self.random, times
+            self._store, self._tokens, changes, clock, self.random, TokenTimes.from_config(config)
         )
 
     def _set_up_metrics(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from kafkapy.replication.partition import Partition
     from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
     from kafkapy.server.config.kafka_config import KafkaConfig
-    from kafkapy.server.coordinators.coordinator_log import CallLater
     from kafkapy.server.coordinators.group_service import GroupService
     from kafkapy.server.replicas.replica_manager import ReplicaManager
     from kafkapy.server.security.node_security import NodeSecurity
@@ -73,16 +73,15 @@ class Shares:
 
 def set_up_shares(
     config: KafkaConfig,
-    broker_id: int,
     replicas: ReplicaManager,
     groups: GroupService,
     metadata: MetadataCache,
     waiter: MetadataWaiter,
     security: NodeSecurity,
     clock: Clock,
-    call_later: CallLater,
 ) -> Shares:
     """The parts of one broker; they follow the leadership of its replicas, as others do."""
+    broker_id, call_later = replicas.broker_id, asyncio.get_running_loop().call_later
     topics = GroupTopics(metadata, waiter)
     coordinator = ShareCoordinator(ShareConfig.from_values(config.values), clock, topics)
     service = ShareService(coordinator, replicas, clock, config, call_later)
