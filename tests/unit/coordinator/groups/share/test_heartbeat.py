@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.groups.messages import LeaveGroup, LeavingMember
 from kafkapy.coordinator.groups.share.messages import ShareHeartbeat
 from tests.harness.cores.consumer_shell import SESSION_MS
 from tests.harness.cores.share_shell import ShareShell
@@ -144,3 +145,19 @@ def test_groups_of_other_protocols(shell: ShareShell) -> None:
     fields = {"rebalance_timeout_ms": 1, "subscribed_names": ["t"], "owned": {}}
     assert shell.refused("m", 0, **fields) is ErrorCode.GROUP_ID_NOT_FOUND
     assert shell.shares.state == "Empty"
+
+
+def test_a_request_of_the_classic_protocol_does_not_remove_a_member(shell: ShareShell) -> None:
+    shell.member("a")
+    leave = LeaveGroup("g", [LeavingMember("a")])
+    [(_, error)] = shell.ask(shell.coordinator.leave_group, leave).members
+    assert error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert set(shell.shares.members) == {"a"}
+
+
+def test_a_group_may_have_a_session_timeout_and_an_interval_of_its_own(shell: ShareShell) -> None:
+    shell.coordinator.configure_group(
+        "g", {"share.session.timeout.ms": 50_000, "share.heartbeat.interval.ms": 7000}
+    )
+    assert shell.member("a").beat().heartbeat_interval_ms == 7000
+    assert shell.coordinator.next_deadline_ms() == shell.now_ms + 50_000
