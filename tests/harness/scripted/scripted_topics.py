@@ -89,7 +89,7 @@ REASSIGNMENTS = ListPartitionReassignmentsResponse(
 def describing_cluster(**script: Any) -> ScriptedCluster:
     """A new one; `script` replaces answers, by the name of the API.
 
-    As a broker in ZooKeeper mode it has no DescribeTopicPartitions, unless that is scripted.
+    It is a broker in ZooKeeper mode, or in KRaft mode if DescribeTopicPartitions is scripted.
     """
     answers: dict[ApiKey, Any] = {
         ApiKey.METADATA: metadata(TOPICS, brokers=BROKERS, topic_ids={"t": TOPIC_ID}),
@@ -100,8 +100,11 @@ def describing_cluster(**script: Any) -> ScriptedCluster:
     versions = {
         ApiKey(key): (each.first, each.last)
         for key, each in API_VERSIONS.items()
-        if key != ApiKey.DESCRIBE_TOPIC_PARTITIONS or key in answers
+        if key not in (ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LEADER_AND_ISR)
     }
+    only = ApiKey.DESCRIBE_TOPIC_PARTITIONS
+    only = only if only in answers else ApiKey.LEADER_AND_ISR
+    versions[only] = (API_VERSIONS[only].first, API_VERSIONS[only].last)
     return ScriptedCluster(answers, versions)
 
 
