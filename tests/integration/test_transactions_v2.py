@@ -146,8 +146,12 @@ if apache_kafka.installed(apache_kafka.KAFKA_4):
             produce(brokers, range(RECORDS, RECORDS + 5))  # or it may have nothing to write
             zombie.process.send_signal(signal.SIGCONT)
             assert zombie.end() != 0
-            # Its client may have waited for the end of a transaction for too long.
-            fenced = "ProducerFenced|InvalidProducerEpoch|previous call to .* timed out"
+            # Its client may have waited for the end of a transaction for too long, or may find
+            # that it has ended while it wants to abort it.
+            fenced = (
+                "ProducerFenced|InvalidProducerEpoch|previous call to .* timed out"
+                "|from state READY to state ABORTING_TRANSACTION"
+            )
             assert re.search(fenced, zombie.errors), zombie.errors
             assert json.loads(successor.lines[-1])["remaining"] == 0
         assert committed(brokers) == [str(number) for number in range(RECORDS)]

@@ -78,7 +78,8 @@ class Network:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        await asyncio.sleep(0)  # the transports' own last callbacks
+        for _ in range(10):
+            await asyncio.sleep(0)  # the transports' own last callbacks
 
     def link(self, port: int, target_port: int) -> Link:
         """A link from `port` to `target_port`, both on loopback; it serves until the end."""

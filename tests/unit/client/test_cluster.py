@@ -156,7 +156,8 @@ def test_the_coordinator_is_waited_for() -> None:
     script = {ApiKey.FIND_COORDINATOR: found, ApiKey.OFFSET_FETCH: answers}
     scripted = ScriptedCluster(script, versions)
     request = OffsetFetchRequest(group_id="g", topics=[])
-    assert cluster_on(scripted).coordinator_request("g", request).error_code == 0
+    cluster = cluster_on(scripted, **{"default.api.timeout.ms": "60000"})
+    assert cluster.coordinator_request("g", request).error_code == 0
     ports = [port for port, r, _ in scripted.requests if r.API_KEY == ApiKey.OFFSET_FETCH]
     assert ports == [9005, 9005]
 
