@@ -29,15 +29,11 @@ GROUP_VERSION: Final = Feature("group.version", 1, 1)
 TRANSACTION_VERSION: Final = Feature("transaction.version", 1, 2)
 """Level 1: records with tagged fields; 2: the epoch is bumped at each end (KIP-890)."""
 
-SHARE_VERSION: Final = Feature("share.version", 1, 1)
-"""Level 1: share groups (KIP-932)."""
-_OF_PROTOCOLS: Final = {"consumer": GROUP_VERSION, "share": SHARE_VERSION}
-
 
 def supported_features(config: KafkaConfig) -> tuple[Feature, ...]:
     """The features that a broker of this configuration supports."""
     protocols = config.get_list("group.coordinator.rebalance.protocols")
-    groups = (feature for name, feature in _OF_PROTOCOLS.items() if name in protocols)
+    groups = (GROUP_VERSION,) if "consumer" in protocols else ()
     return (*groups, TRANSACTION_VERSION)
 
 
@@ -69,11 +65,6 @@ class ClusterFeatures:
     def has_consumer_groups(self) -> bool:
         """Whether consumer groups are served."""
         return GROUP_VERSION.name in self._levels
-
-    @property
-    def has_share_groups(self) -> bool:
-        """Whether share groups are served."""
-        return SHARE_VERSION.name in self._levels
 
     @property
     def transaction_version(self) -> int:

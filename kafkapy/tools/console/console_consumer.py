@@ -104,7 +104,7 @@ class ConsoleConsumer:
             first_broker.answered = True
             if self._commits:
                 self._consumer.store_offsets(message=raw)
-            yield message_of(raw)
+            yield _message(raw)
 
     def close(self) -> None:
         """Commit the offsets of returned records, and leave the group."""
@@ -187,8 +187,7 @@ def print_messages(
                 return
 
 
-def message_of(raw: RawMessage) -> Message:
-    """A record of librdkafka."""
+def _message(raw: RawMessage) -> Message:
     kind, timestamp = raw.timestamp()
     return Message(
         raw.topic(),

@@ -25,7 +25,6 @@ from kafkapy.coordinator.groups.consumer.assignment import (
     TopicIdPartition,
     partitions_of,
 )
-from kafkapy.coordinator.groups.consumer.messages import CONSUMER_GROUP_TYPE
 from kafkapy.coordinator.groups.consumer.reconciliation import Target, is_reconciled
 from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
@@ -37,7 +36,6 @@ from kafkapy.coordinator.groups.consumer.records import (
     TopicMetadata,
     Value,
     encode_key,
-    encode_value,
 )
 
 STATIC_LEAVE_EPOCH: Final = -2
@@ -54,15 +52,7 @@ class ConsumerGroupState(StrEnum):
 
 
 class ConsumerGroup:
-    """The state of one group. `apply` is its only way to change, in replay and in service.
-
-    `ShareGroup` is one whose members share partitions.
-    """
-
-    group_type = CONSUMER_GROUP_TYPE
-    protocol_type = CONSUMER_PROTOCOL_TYPE
-    holds_offsets = True
-    """Whether offsets are committed to it."""
+    """The state of one group. `apply` is its only way to change, in replay and in service."""
 
     __slots__ = (
         "current",
@@ -128,18 +118,6 @@ class ConsumerGroup:
         """Whether no record speaks of it."""
         return not (self.epoch or self.target_epoch or self.members or self.topics or self.regexes)
 
-    def has_topics(self, topics: Mapping[str, TopicMetadata]) -> bool:
-        """Whether these are the topics of its present epoch."""
-        return self.topics == topics
-
-    def encode_key(self, key: ConsumerKey) -> bytes | None:
-        """Key bytes of a record; None if it is not stored."""
-        return encode_key(key)
-
-    def encode_value(self, key: ConsumerKey, value: Value) -> bytes:
-        """Value bytes of a record."""
-        return encode_value(key, value)
-
     # Members.
 
     def current_of(self, member_id: str) -> CurrentAssignment:
@@ -195,8 +173,7 @@ class ConsumerGroup:
 
     def record_keys(self) -> list[bytes]:
         """The key bytes of all that may be in the log."""
-        encoded = [data for key in self.all_keys() if (data := self.encode_key(key)) is not None]
-        return list(dict.fromkeys([*self.unsaved, *encoded]))
+        return list(dict.fromkeys([*self.unsaved, *map(encode_key, self.all_keys())]))
 
     # Members of the classic protocol.
 

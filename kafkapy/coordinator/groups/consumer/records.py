@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
@@ -29,8 +28,7 @@ from kafkapy.coordinator.record_fields import I16, I32, I64, RecordReader, strin
 
 
 class RecordType(IntEnum):
-    """Kinds of records: the version of their keys. A share group has keys of its own for most:
-    `share.records`."""
+    """Kinds of records: the version of their keys."""
 
     GROUP_EPOCH = 3
     TOPICS = 4
@@ -38,7 +36,6 @@ class RecordType(IntEnum):
     TARGET_EPOCH = 6
     TARGET = 7
     CURRENT = 8
-    SHARE_STATES = 15
     REGEX = 16
 
 
@@ -112,18 +109,9 @@ class ResolvedRegex(NamedTuple):
     timestamp_ms: int
 
 
-class ShareStates(NamedTuple):
-    """The share partitions of a group whose state the share coordinator has, or shall have."""
-
-    initializing: Assignment = NOTHING
-    initialized: Assignment = NOTHING
-    deleting: frozenset[Uuid] = frozenset()
-    names: Mapping[Uuid, str] = MappingProxyType({})
-
-
 Value: TypeAlias = (
     int | Mapping[str, TopicMetadata] | MemberMetadata | Assignment | CurrentAssignment
-    | ResolvedRegex | ShareStates
+    | ResolvedRegex
 )  # fmt: skip
 
 _CLASSIC_TAG: Final = 0
@@ -147,7 +135,7 @@ def read_consumer_key(data: bytes | memoryview) -> ConsumerKey | None:
     """
     reader = RecordReader(data, GROUP_METADATA_TOPIC)
     version = reader.i16()
-    if version not in _CODECS:
+    if version not in RecordType.__members__.values():
         return None
     kind = RecordType(version)
     group_id = reader.string()
@@ -265,17 +253,14 @@ def _read_classic(data: bytes | None) -> ClassicMember | None:
     return ClassicMember(value.i32(), tuple(value.compact_array(protocol)))
 
 
-def assignment_field(assignment: Assignment) -> bytes:
-    """Partitions by topic."""
+def _assignment(assignment: Assignment) -> bytes:
     return compact_array(
         topic_id + compact_array(map(I32.pack, sorted(indexes))) + NO_TAGS
         for topic_id, indexes in sorted(assignment.items())
     )
 
 
-def read_assignment(reader: CompactReader) -> Assignment:
-    """Read partitions by topic."""
-
+def _read_assignment(reader: CompactReader) -> Assignment:
     def topic() -> tuple[Uuid, frozenset[int]]:
         found = reader.uuid(), frozenset(reader.compact_array(reader.i32))
         reader.skip_tags()
@@ -290,8 +275,8 @@ def _current(current: CurrentAssignment) -> bytes:
             I32.pack(current.member_epoch),
             I32.pack(current.previous_epoch),
             bytes([current.state]),
-            assignment_field(current.assigned),
-            assignment_field(current.revoking),
+            _assignment(current.assigned),
+            _assignment(current.revoking),
         )
     )
 
@@ -300,7 +285,7 @@ def _read_current(reader: CompactReader) -> CurrentAssignment:
     member_epoch, previous_epoch, state = reader.i32(), reader.i32(), reader.i8()
     if state not in MemberState.__members__.values():
         raise reader.corrupt(f"member state {state} is not known")
-    assigned, revoking = read_assignment(reader), read_assignment(reader)
+    assigned, revoking = _read_assignment(reader), _read_assignment(reader)
     return CurrentAssignment(member_epoch, previous_epoch, MemberState(state), assigned, revoking)
 
 
@@ -324,7 +309,7 @@ _CODECS: Final[Mapping[RecordType, _Codec]] = {  # type: ignore[explicit-any]
     RecordType.TOPICS: _Codec(_topics, _read_topics),
     RecordType.MEMBER: _Codec(_member, _read_member),
     RecordType.TARGET_EPOCH: _Codec(_epoch, _read_epoch),
-    RecordType.TARGET: _Codec(assignment_field, read_assignment),
+    RecordType.TARGET: _Codec(_assignment, _read_assignment),
     RecordType.CURRENT: _Codec(_current, _read_current),
     RecordType.REGEX: _Codec(_regex, _read_regex),
 }
