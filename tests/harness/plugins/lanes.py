@@ -26,7 +26,7 @@ LONG: Final[tuple[str, ...]] = (
     "tests/security/test_secure_cluster.py",
     "tests/security/",
     "tests/integration/",
-    "tests/simulation/",
+    "tests/simulation/test_seeds.py",
     "tests/cli/",
 )
 """The longest first; whatever is not named comes after them."""
@@ -36,6 +36,10 @@ ALONE: Final = ("tests/security/test_secure_cluster.py",)
 
 TOGETHER: Final = ("tests/spark/",)
 """Folders whose files share what is dear to start."""
+
+COMPUTING: Final = ("gw0", "gw1")
+"""Workers that take lanes from the end of the queue: these compute while those at its head wait for
+brokers and clients, so that neither part of the run leaves a processor idle."""
 
 
 def lane(nodeid: str) -> str:
@@ -67,6 +71,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
         def _split_scope(self, nodeid: str) -> str:
             return lane(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            if node.gateway.id in COMPUTING:
+                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+            super()._assign_work_unit(node)
 
         def _reschedule(self, node: Any) -> None:
             """A worker has one test to run and one to know of: what else it had would wait behind

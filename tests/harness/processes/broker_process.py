@@ -23,8 +23,6 @@ START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
 POLL_S = 0.02
 FIRST_PORT = 10_000
-PARTS = ("waiting", "computing")
-"""The two runs of pytest that scripts/test starts."""
 
 # size, api key 18 (ApiVersions), version 0, correlation id 7, null client id
 API_VERSIONS_V0 = struct.pack(">ihhih", 10, 18, 0, 7, -1)
@@ -54,15 +52,14 @@ def free_port() -> int:
 
 
 def _ports() -> Iterator[int]:
-    """All that may be given out, in an order of this process's own. The workers of scripts/test
-    have none in common: a server of one may be down when another looks."""
+    """All that may be given out, in an order of this process's own. The workers of a run have none
+    in common: a server of one may be down when another looks."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    part = PARTS.index(os.environ.get("KAFKAPY_TEST_PART", PARTS[0]))
     limits = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
     lowest, highest = map(int, limits)
     ports = list(range(FIRST_PORT, lowest)) or list(range(lowest, highest))
-    ports = ports[part :: len(PARTS)][worker::workers]
+    ports = ports[worker::workers]
     random.Random(os.urandom(8)).shuffle(ports)
     return iter(ports)
 
