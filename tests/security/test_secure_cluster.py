@@ -75,7 +75,7 @@ class SecureCluster:
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(identity.with_suffix(".crt")),
             "replica.lag.time.max.ms": "5000",
-            "zookeeper.session.timeout.ms": "3000",
+            "zookeeper.session.timeout.ms": "9000",
             "controlled.shutdown.retry.backoff.ms": "200",
             **(self._tokens(prefix) if self.fetches_tokens else {}),
         }
