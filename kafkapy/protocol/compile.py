@@ -60,12 +60,12 @@ def sliced_decoder(
     """The decoder as a generator that yields its costs: (buffer, position, room). The buffer must
     keep its bytes until the end. Raises as `decoder`."""
     known: Callable[[memoryview, int, int], Generator[int, None, tuple[M, int]]] | None
-    known = cls.decoders.get(-1 - version)
+    known = cls.sliced_decoders.get(version)
     if known is None:
         from kafkapy.protocol.decoder_source import write_decoder
 
         known = write_decoder(cls, version, is_flexible(cls, version), sliced=True)
-        cls.decoders[-1 - version] = known
+        cls.sliced_decoders[version] = known
     return known
 
 
@@ -74,12 +74,12 @@ def sliced_encoder(
 ) -> Callable[[M, list[Buffer]], Generator[int, None, None]]:
     """The encoder as a generator that yields its costs. Raises as `encoder`."""
     known: Callable[[M, list[Buffer]], Generator[int, None, None]] | None
-    known = cls.encoders.get(-1 - version)
+    known = cls.sliced_encoders.get(version)
     if known is None:
         from kafkapy.protocol.encoder_source import write_encoder
 
         known = write_encoder(cls, version, is_flexible(cls, version), sliced=True)
-        cls.encoders[-1 - version] = known
+        cls.sliced_encoders[version] = known
     return known
 
 

@@ -215,6 +215,7 @@ class StructMeta(type):
             body["MAX_VERSION"] = versions.last
             body["FIRST_FLEXIBLE_VERSION"] = versions.first_flexible
         body["decoders"], body["encoders"] = {}, {}
+        body["sliced_decoders"], body["sliced_encoders"] = {}, {}
         return super().__new__(mcs, name, bases, body)
 
     @property
@@ -242,6 +243,8 @@ class Struct(metaclass=StructMeta):
     FIELDS: ClassVar[tuple[Field, ...]]
     decoders: ClassVar[dict[int, Any]]
     encoders: ClassVar[dict[int, Any]]
+    sliced_decoders: ClassVar[dict[int, Any]]
+    sliced_encoders: ClassVar[dict[int, Any]]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Struct) or self.FIELDS is not other.FIELDS:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
-from kafkapy.protocol.compile import decode, decoder, encode, encode_bytes, encoder
+from kafkapy.protocol.compile import (
+    decode,
+    decoder,
+    encode,
+    encode_bytes,
+    encoder,
+    sliced_decoder,
+    sliced_encoder,
+)
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -73,6 +81,8 @@ def test_functions_are_compiled_once() -> None:
 
 @pytest.mark.parametrize("version", [-1, 8])
 def test_an_unknown_version(version: int) -> None:
+    sliced_decoder(CreateTopicsRequest, 0)
+    sliced_encoder(CreateTopicsRequest, 0)
     for refused in (
         lambda: decode(CreateTopicsRequest, version, b""),
         lambda: encode_bytes(CreateTopicsRequest(), version),
