@@ -17,7 +17,7 @@ from kafkapy.cli.framework.options import (
     require,
     value,
 )
-from kafkapy.cli.framework.termination import terminable
+from kafkapy.cli.framework.termination import stoppable
 
 RESETS: Final = ("earliest", "latest", "none")
 CLASSIC: Final = "classic"
@@ -70,15 +70,15 @@ def run(options: VerifiableConsumerOptions, env: Environment) -> ExitStatus:
         raise UsageError(f"--reset-policy {options.reset_policy} is not earliest, latest or none")
     if options.group_protocol.lower() not in PROTOCOLS:
         raise UsageError(f"--group-protocol {options.group_protocol} is not classic or consumer")
-    with terminable():
-        client = make_consumer(consumer_properties(options), Reporter(env.warn))
-        consumer = VerifiableConsumer(
-            client,
-            emitter(env),
-            max_messages=options.max_messages,
-            verbose=options.verbose,
-            auto_commit=options.enable_autocommit,
-        )
+    client = make_consumer(consumer_properties(options), Reporter(env.warn))
+    consumer = VerifiableConsumer(
+        client,
+        emitter(env),
+        max_messages=options.max_messages,
+        verbose=options.verbose,
+        auto_commit=options.enable_autocommit,
+    )
+    with stoppable(consumer.stop):
         try:
             consumer.run(options.topic)
         finally:

@@ -16,7 +16,7 @@ from kafkapy.cli.framework.options import (
     require,
     value,
 )
-from kafkapy.cli.framework.termination import terminable
+from kafkapy.cli.framework.termination import stoppable
 
 ACKS: Final = (0, 1, -1)
 
@@ -59,9 +59,9 @@ def run(options: VerifiableProducerOptions, env: Environment) -> ExitStatus:
         options.repeating_keys,
         options.message_create_time,
     )
-    with terminable():
-        client = make_producer(producer_properties(options), Reporter(env.warn))
-        producer = VerifiableProducer(client, records, emitter(env))
+    client = make_producer(producer_properties(options), Reporter(env.warn))
+    producer = VerifiableProducer(client, records, emitter(env))
+    with stoppable(producer.stop):
         try:
             producer.run()
         finally:

@@ -207,12 +207,14 @@ def run(
     return stats.totals(_now_ms())
 
 
-def wait_for(producer: Producer, throttle: Throttle, done: int) -> None:
-    """Wait for the throttle, and receive acknowledgements meanwhile."""
-    due_s = throttle.wait_s(done, time.monotonic())
-    deadline = time.monotonic() + due_s
-    while throttle.blocks or (left := deadline - time.monotonic()) > 0:
-        producer.poll(_ROOM_WAIT_S if throttle.blocks else left)
+def wait_for(
+    producer: Producer, throttle: Throttle, done: int, wanted: Callable[[], bool] = lambda: True
+) -> None:
+    """Wait for the throttle while more is `wanted`, and receive acknowledgements meanwhile."""
+    deadline = time.monotonic() + throttle.wait_s(done, time.monotonic())
+    while wanted() and (throttle.blocks or time.monotonic() < deadline):
+        left_s = deadline - time.monotonic()
+        producer.poll(_ROOM_WAIT_S if throttle.blocks else max(0.0, min(left_s, _ROOM_WAIT_S)))
 
 
 def _send(

@@ -34,10 +34,11 @@ class VerifiableConsumer:
         self._max_messages = max_messages
         self._verbose = verbose
         self._auto_commit = auto_commit
+        self._stopped = False
         self.consumed = 0
 
     def run(self, topic: str) -> None:
-        """Read until the last record, or until the caller is ended. Call `finish` afterwards.
+        """Read until the last record, or until `stop`. Call `finish` afterwards.
 
         Raises:
             ApiError: the consumer cannot continue.
@@ -54,6 +55,10 @@ class VerifiableConsumer:
             if records:
                 self._take(records)
 
+    def stop(self) -> None:
+        """Read no more records; may be called by a signal handler."""
+        self._stopped = True
+
     def finish(self) -> None:
         """Leave the group."""
         self._consumer.close()
@@ -63,6 +68,8 @@ class VerifiableConsumer:
         """The number of records to read at once: not beyond the last, since the group would miss
         the rest.
         """
+        if self._stopped:
+            return 0
         return (
             min(_BATCH, self._max_messages - self.consumed) if self._max_messages >= 0 else _BATCH
         )

@@ -45,20 +45,27 @@ class VerifiableProducer:
         self._records = records
         self._emit = emit
         self._started_s = time.monotonic()
+        self._stopped = False
         self.sent = 0
         self.acked = 0
 
     def run(self) -> None:
-        """Send until the last record, or until the caller is ended. Call `finish` afterwards."""
+        """Send until the last record, or until `stop`. Call `finish` afterwards."""
         records = self._records
         self._emit("startup_complete", {})
         throttle = Throttle(records.throughput, time.monotonic())
-        while records.max_messages < 0 or self.sent < records.max_messages:
-            if throttle.blocks:
-                wait_for(self._producer, throttle, self.sent)
-            self._send(self.sent)
-            self.sent += 1
-            wait_for(self._producer, throttle, self.sent)
+        while self._wanted():
+            if not throttle.blocks:
+                self._send(self.sent)
+            wait_for(self._producer, throttle, self.sent, self._wanted)
+
+    def stop(self) -> None:
+        """Send no more records; may be called by a signal handler."""
+        self._stopped = True
+
+    def _wanted(self) -> bool:
+        most = self._records.max_messages
+        return not self._stopped and (most < 0 or self.sent < most)
 
     def finish(self) -> None:
         """Wait for outstanding acknowledgements, and emit the totals."""
@@ -69,7 +76,6 @@ class VerifiableProducer:
 
     def _tell_sums(self) -> None:
         elapsed_s = time.monotonic() - self._started_s
-        self.sent = max(self.sent, self.acked)  # a signal may come before a record is counted
         self._emit("shutdown_complete", {})
         self._emit(
             "tool_data",
@@ -88,15 +94,17 @@ class VerifiableProducer:
             elapsed_ms = int((time.monotonic() - self._started_s) * 1000)
             more["timestamp"] = records.create_time_ms + elapsed_ms
         key, value = records.key(index), records.value(index)
-        while True:
+        while not self._stopped:
             try:
                 self._producer.produce(
                     records.topic, value, key, on_delivery=self._delivered, **more
                 )
+                self.sent += 1
                 break
             except BufferError:
                 self._producer.poll(_ROOM_WAIT_S)
             except KafkaException as error:
+                self.sent += 1
                 self._failed(error.args[0], key, value)
                 return
         self._producer.poll(0)

@@ -61,6 +61,18 @@ def test_no_more_is_committed_than_was_asked_for() -> None:
     assert client.committed == [500, 503]
 
 
+def test_what_was_read_when_a_signal_came_is_committed() -> None:
+    client: Any = TenThousand()
+
+    def emit(event: str, fields: Any) -> None:
+        if event == "record_data":
+            consumer.stop()
+
+    consumer = VerifiableConsumer(client, emit, verbose=True)
+    consumer.run("t")
+    assert (consumer.consumed, client.committed) == (500, [500])
+
+
 def test_partitions_are_summed_up_apart() -> None:
     records: list[Any] = [Record(place) for place in (("t", 1, 5), ("t", 0, 2), ("t", 1, 7))]
     assert summarised(records) == [

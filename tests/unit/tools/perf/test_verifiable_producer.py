@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
+from kafkapy.cli.framework.termination import stoppable
 from kafkapy.tools.perf.verifiable_producer import NumberedRecords, VerifiableProducer
 
 
 class FakeProducer:
     """Acknowledges at once; the third record fails."""
 
-    def __init__(self) -> None:
+    def __init__(self, record: type[Acked]) -> None:
         self.sent: list[tuple[str, str | None, int | None]] = []
+        self._record = record
 
     def produce(
         self,
@@ -24,7 +29,7 @@ class FakeProducer:
     ) -> None:
         self.sent.append((value, key, timestamp))
         failed = Failure() if len(self.sent) == 3 else None
-        on_delivery(failed, Acked(topic, key, value, len(self.sent) - 1))
+        on_delivery(failed, self._record(topic, key, value, len(self.sent) - 1))
 
     def poll(self, seconds: float) -> int:
         return 0
@@ -61,11 +66,19 @@ class Acked:
         return self._parts[3]
 
 
+class Signalled(Acked):
+    """The process is told to end while the acknowledgement is read."""
+
+    def key(self) -> bytes | None:
+        signal.raise_signal(signal.SIGTERM)
+        return super().key()
+
+
 def run(records: NumberedRecords) -> tuple[FakeProducer, list[tuple[str, Mapping[str, Any]]]]:
-    client = FakeProducer()
+    client: Any = FakeProducer(Acked)
     events: list[tuple[str, Mapping[str, Any]]] = []
     producer = VerifiableProducer(
-        client,  # type: ignore[arg-type]
+        client,
         records,
         lambda name, fields: events.append((name, fields)),
     )
@@ -109,3 +122,20 @@ def test_events() -> None:
         "acked": 2,
         "target_throughput": 1e9,
     }
+
+
+def test_a_signal_in_the_middle_leaves_the_sums_right() -> None:
+    client: Any = FakeProducer(Signalled)
+    producer = VerifiableProducer(client, NumberedRecords("t"), lambda name, fields: None)
+    with pytest.raises(SystemExit), stoppable(producer.stop):
+        producer.run()
+    assert (producer.sent, producer.acked) == (1, 1)
+
+
+def test_a_rate_of_0_ends_when_it_is_told_to() -> None:
+    client: Any = FakeProducer(Acked)
+    producer = VerifiableProducer(
+        client, NumberedRecords("t", throughput=0), lambda name, _: producer.stop()
+    )
+    producer.run()
+    assert client.sent == []
