@@ -79,7 +79,7 @@ def test_requests_outlive_a_server_that_is_killed(tmp_path: Path) -> None:
 
     async def test(server: ZooKeeperServer) -> None:
         async with RealEnsemble(server) as ensemble:
-            zk = await ensemble.connect(session_timeout_ms="20000")
+            zk = await ensemble.connect(session_timeout_ms="30000")
             session_id = zk.session_id
             states = States(zk)
             await zk.create("/a", b"")
