@@ -142,6 +142,7 @@ class ErrorCode(IntEnum):
     INVALID_REGISTRATION = 119
     TRANSACTION_ABORTABLE = 120
     INVALID_REGULAR_EXPRESSION = 128
+    REBOOTSTRAP_REQUIRED = 129
 
     @property
     def retriable(self) -> bool:

@@ -438,7 +438,7 @@ class Broker:
     def _dispatcher(self) -> Dispatcher:
         """All handlers, each with what it uses."""
         config, clock = self.config, self.clock
-        cluster = ClusterView(self._cluster_id, self._metadata)
+        cluster = ClusterView(self._cluster_id, self._broker_id, self._metadata)
         authorization = Authorization(self._authorizer)
         throttler = Throttler(self._quotas, clock)
         auto_create_topics = config.get_bool("auto.create.topics.enable")
@@ -485,7 +485,7 @@ class Broker:
             **handler_table.in_background(self._tasks, *self._background_areas(authorization)),
         }
         return Dispatcher(
-            handler_table.table(handlers, authorization, auto_create_topics),
+            handler_table.table(handlers, authorization, auto_create_topics, self._metadata),
             self._metrics.requests,
             throttler,
             self._turns,

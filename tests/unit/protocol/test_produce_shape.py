@@ -25,7 +25,7 @@ from kafkapy.protocol.messages.produce import (
 )
 from kafkapy.protocol.produce_shape import FIRST_VERSION, ProduceShape
 
-VERSIONS = range(FIRST_VERSION, 12)
+VERSIONS = range(FIRST_VERSION, 14)
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 CLIENT_IDS = st.none() | st.text(max_size=20)

@@ -8,7 +8,7 @@ from kafkapy.coordinator.groups.messages import UNKNOWN_MEMBER_ID, CommitOffsets
 
 
 def check_commit(group: ConsumerGroup, request: CommitOffsets) -> ErrorCode:
-    """Kafka: `ConsumerGroup.validateOffsetCommit`. Transactional commits know generations only."""
+    """Kafka: `ConsumerGroup.validateOffsetCommit`. Old transactional commits have no epochs."""
     is_unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
     is_transactional = request.producer is not None
     if request.generation_id < 0 and (not group.members or (is_transactional and is_unnamed)):
@@ -19,7 +19,8 @@ def check_commit(group: ConsumerGroup, request: CommitOffsets) -> ErrorCode:
     if not (is_transactional or is_classic or request.names_member_epoch):
         return ErrorCode.UNSUPPORTED_VERSION
     error = _check_epoch(group, request.member_id, request.generation_id)
-    return ErrorCode.ILLEGAL_GENERATION if error and is_transactional else error
+    knows_epochs = request.names_member_epoch or not is_transactional
+    return error if knows_epochs or not error else ErrorCode.ILLEGAL_GENERATION
 
 
 def check_fetch(group: ConsumerGroup, request: FetchOffsets) -> ErrorCode:

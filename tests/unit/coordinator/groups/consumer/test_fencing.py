@@ -39,8 +39,14 @@ def committed(shell: ConsumerShell, **fields: Any) -> ErrorCode:
         ),
         ({"producer": PRODUCER}, NONE),
         ({"producer": PRODUCER, "member_id": "m", "generation_id": 1}, NONE),
+        ({"producer": PRODUCER, "member_id": "m", "generation_id": 0}, STALE),
         (
-            {"producer": PRODUCER, "member_id": "m", "generation_id": 0},
+            {
+                "producer": PRODUCER,
+                "member_id": "m",
+                "generation_id": 0,
+                "names_member_epoch": False,
+            },
             ErrorCode.ILLEGAL_GENERATION,
         ),
         ({"producer": PRODUCER, "member_id": "n", "generation_id": 1}, UNKNOWN),
@@ -50,6 +56,19 @@ def test_a_commit(fields: dict[str, Any], error: ErrorCode) -> None:
     shell = ConsumerShell()
     shell.consumer("m")
     assert committed(shell, **fields) is error
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({}, ErrorCode.GROUP_ID_NOT_FOUND),
+        ({"names_member_epoch": False}, ErrorCode.ILLEGAL_GENERATION),
+        ({"producer": PRODUCER}, ErrorCode.GROUP_ID_NOT_FOUND),
+        ({"producer": PRODUCER, "names_member_epoch": False}, UNKNOWN),
+    ],
+)
+def test_a_commit_of_a_member_in_an_unknown_group(fields: dict[str, Any], error: ErrorCode) -> None:
+    assert committed(ConsumerShell(), member_id="m", generation_id=1, **fields) is error
 
 
 def test_a_classic_member_has_a_generation() -> None:
