@@ -1,8 +1,8 @@
-"""The systems under test of `scripts/bench --kafka`: kafkapy and Apache Kafka 3.9, as they come.
+"""The systems under test of `scripts/bench --kafka`: kafkapy and Apache Kafka, as they come.
 
 Both with their default broker configs but for what a cluster of one needs (replication factors of
-1), a port, and what guards the clients' way. Apache Kafka in ZooKeeper mode with the JVM flags of
-its kafka-run-class.sh.
+1), a port, and what guards the clients' way. Apache Kafka 3.9 in ZooKeeper mode, 4 in KRaft mode,
+each broker a controller too; with the JVM flags of its kafka-run-class.sh.
 """
 
 from __future__ import annotations
@@ -42,10 +42,19 @@ OF_ONE = {
 }
 
 
+OF_ONE_4 = {
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
 AUTHORIZED = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "allow.everyone.if.no.acl.found": "true",  # of the cluster, so that topics can be made
 }
+AUTHORIZED_4 = {
+    **AUTHORIZED,
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+}
+CLUSTER_ID = "kafkapyBenchmarkAAAAAA"
 ANYBODY = "User:ANONYMOUS"
 TOPICS = "bench"
 """What the names of all topics begin with."""
@@ -57,6 +66,7 @@ class System(Enum):
 
     KAFKAPY = "kafkapy"
     APACHE = "Apache Kafka"
+    APACHE_4 = "Apache Kafka 4"
 
 
 class Guard(NamedTuple):
@@ -73,10 +83,15 @@ class Guard(NamedTuple):
 OPEN = Guard()
 
 
-def jvm_command(main_class: str, *args: str, heap: tuple[str, ...] = TOOL_HEAP) -> list[str]:
+def jvm_command(
+    main_class: str,
+    *args: str,
+    heap: tuple[str, ...] = TOOL_HEAP,
+    release: apache_kafka.Release = apache_kafka.KAFKA_3,
+) -> list[str]:
     """One of Kafka's classes as its own scripts start it."""
     level = "INFO" if main_class == apache_kafka.BROKER else "WARN"
-    java, *words = apache_kafka.java_command(main_class, *args, level=level)
+    java, *words = apache_kafka.java_command(main_class, *args, level=level, release=release)
     kept = [word for word in words if not word.startswith("-X")]
     return [java, *heap, *PERFORMANCE_FLAGS, *kept]
 
@@ -98,6 +113,8 @@ class Servers:
         self.system = system
         self.directory = directory
         self._guard = guard
+        self._is_kraft = system is System.APACHE_4
+        self._controller_ports = [free_port() for _ in range(count if self._is_kraft else 0)]
         self._tls_ports: list[int] = []
         self.client_properties: dict[str, str] = {}
         if guard.tls:
@@ -110,12 +127,13 @@ class Servers:
             settings = {**settings, **trust, **keys}
             self.client_properties = {"security.protocol": "SSL", **trust}
         if guard.authorizer:
-            settings = {**settings, **AUTHORIZED}
+            settings = {**settings, **(AUTHORIZED_4 if self._is_kraft else AUTHORIZED)}
         # kafkapy on its own keeps the metadata itself: that is its default.
-        needs_zookeeper = system is System.APACHE or count > 1
+        needs_zookeeper = not self._is_kraft and (system is System.APACHE or count > 1)
         self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs_zookeeper else None
-        self.brokers = [self._broker(index, settings if count > 1 else {**OF_ONE, **settings})
-                        for index in range(count)]  # fmt: skip
+        if count == 1:
+            settings = {**OF_ONE, **(OF_ONE_4 if self._is_kraft else {}), **settings}
+        self.brokers = [self._broker(index, settings) for index in range(count)]
 
     def _broker(self, broker_id: int, settings: Mapping[str, str]) -> ServerProcess:
         port = free_port()
@@ -131,14 +149,35 @@ class Servers:
         }
         if self.zookeeper is not None:
             properties["zookeeper.connect"] = self.zookeeper.connect()
+        if self._is_kraft:
+            properties |= self._quorum(broker_id, listeners)
         file = self.directory / f"broker-{broker_id}.properties"
         apache_kafka.write_properties(file, properties)
+        release = apache_kafka.KAFKA_4 if self._is_kraft else apache_kafka.KAFKA_3
         if self.system is System.KAFKAPY:
             command = [KAFKAPY, "server", "start", str(file)]
         else:
-            command = jvm_command(apache_kafka.BROKER, str(file), heap=BROKER_HEAP)
+            words = (apache_kafka.BROKER, str(file))
+            command = jvm_command(*words, heap=BROKER_HEAP, release=release)
+        if self._is_kraft:
+            format_words = ("format", "-t", CLUSTER_ID, "-c", str(file))
+            done = apache_kafka.run_tool(apache_kafka.STORAGE_TOOL, *format_words, release=release)
+            assert done.returncode == 0, done.stderr.decode()
         output = self.directory / f"broker-{broker_id}.out"
         return ServerProcess(command, port, output, self.system.value)
+
+    def _quorum(self, broker_id: int, listeners: str) -> dict[str, str]:
+        """The configs of a broker that is a controller too."""
+        ports = self._controller_ports
+        voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in enumerate(ports))
+        return {
+            "process.roles": "broker,controller",
+            "node.id": str(broker_id),
+            "controller.quorum.voters": voters,
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
+            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{ports[broker_id]}",
+        }
 
     @property
     def bootstrap_servers(self) -> str:
