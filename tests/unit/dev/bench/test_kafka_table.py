@@ -1,4 +1,4 @@
-"""What the table of `scripts/bench --kafka` says of a row."""
+"""Rows of the table of `scripts/bench --kafka`."""
 
 from __future__ import annotations
 
