@@ -1,4 +1,4 @@
-"""What the table of `scripts/bench --kafka` says of a row."""
+"""Ratios in the table of `scripts/bench --kafka`."""
 
 from __future__ import annotations
 
