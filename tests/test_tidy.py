@@ -78,6 +78,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/coordinator/shares/messages.py": "fields, no behaviour",
     "kafkapy/server/api/group_rules.py": "test_authorization_rules.py",
     "kafkapy/server/api/share_requests.py": "tests/integration/test_share_groups.py",
+    "kafkapy/server/api/share_state_requests.py": "tests/integration/test_served_share_groups.py",
     "kafkapy/server/coordinators/share_fetches.py": "tests/integration/test_share_groups.py",
     "kafkapy/server/coordinators/share_offsets.py": "tests/integration/test_share_groups.py",
     "kafkapy/server/coordinators/share_service.py": "tests/integration/test_share_groups.py",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import IntEnum
+from heapq import heappop, heappush
+from itertools import chain
 from typing import Final, NamedTuple
 
 from kafkapy.common.uuid import Uuid
@@ -63,20 +65,28 @@ def joined(batches: Iterable[StateBatch]) -> list[StateBatch]:
 def merged(
     known: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int
 ) -> list[StateBatch]:
-    """The known batches with the new ones over them, from the start offset on."""
-    rows = sorted(known)
-    for batch in new:
-        rows = sorted([batch, *_without(rows, batch)])
-    kept = (
-        row._replace(first=max(row.first, start_offset)) for row in rows if row.last >= start_offset
-    )
-    return joined(kept)
-
-
-def _without(rows: list[StateBatch], batch: StateBatch) -> Iterator[StateBatch]:
-    """The parts of rows that a batch does not cover."""
-    for row in rows:
-        if row.first < batch.first:
-            yield row._replace(last=min(row.last, batch.first - 1))
-        if row.last > batch.last:
-            yield row._replace(first=max(row.first, batch.last + 1))
+    """All batches as ones that do not overlap, from the start offset on. Of a record that is in
+    several of them the highest delivery count holds, then the latest state, so that a request that
+    comes late undoes nothing. Kafka: `PersisterStateBatchCombiner`.
+    """
+    rows = sorted(row for row in chain(known, new) if row.last >= start_offset)
+    found: list[StateBatch] = []
+    present: list[tuple[int, int, int]] = []  # a heap: the batch that holds is the first
+    offset, index = start_offset, 0
+    while index < len(rows) or present:
+        if not present:
+            offset = max(offset, rows[index].first)
+        while index < len(rows) and rows[index].first <= offset:
+            row = rows[index]
+            heappush(present, (-row.delivery_count, -row.state, row.last))
+            index += 1
+        while present and present[0][2] < offset:
+            heappop(present)
+        if not present:
+            continue
+        count, state, last = present[0]
+        if index < len(rows):
+            last = min(last, rows[index].first - 1)
+        found.append(StateBatch(offset, last, DeliveryState(-state), -count))
+        offset = last + 1
+    return joined(found)

@@ -503,7 +503,7 @@ class Broker:
     ) -> list[handler_table.BackgroundHandlers]:
         """The areas that wait for ZooKeeper, the controller or other brokers."""
         config, metadata, waiter, turns = self.config, self._metadata, self._waiter, self._turns
-        changes, controller = self._config_changes, self.controller
+        changes, controller, tasks = self._config_changes, self.controller, self._tasks
         return [
             handler_table.transactions(
                 self._transactions,
@@ -513,7 +513,7 @@ class Broker:
                 self._markers,
                 self._producer_ids,
             ),
-            handler_table.share_offsets(self._shares, self._features, authorization),
+            handler_table.share_offsets(self._shares, self._features, authorization, tasks, turns),
             handler_table.topics(
                 self._topic_admin,
                 config.get_bool("delete.topic.enable"),
@@ -532,7 +532,7 @@ class Broker:
             handler_table.quotas(self._quota_admin, changes, turns),
             handler_table.scram(self._scram_admin, changes, controller, turns),
             handler_table.delegation_tokens(
-                TokenRequests(config, self._token_admin), self._tokens, authorization, self._tasks
+                TokenRequests(config, self._token_admin), self._tokens, authorization, tasks
             ),
             handler_table.controller(controller, metadata, waiter, self.clock, self._features),
             handler_table.control_requests(self._control_requests, config.inter_broker_listener),

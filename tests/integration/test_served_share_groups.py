@@ -165,7 +165,7 @@ def test_records_are_fetched_and_acknowledged(wire: Wire, version: int) -> None:
     [acquired] = row.acquired_records
     assert (acquired.first_offset, acquired.last_offset, acquired.delivery_count) == (0, LAST, 1)
     beyond = acknowledge(wire, group, 1, version, 0, LAST + 1, ACCEPT)
-    assert outcome(beyond) == ErrorCode.INVALID_RECORD_STATE
+    assert outcome(beyond) == ErrorCode.INVALID_REQUEST
     renewed = acknowledge(wire, group, 2, version, 0, 0, RENEW)
     assert outcome(renewed) == (0 if version >= 2 else ErrorCode.INVALID_REQUEST)
     assert outcome(acknowledge(wire, group, 3, version, 0, 0, RELEASE)) == 0
@@ -199,13 +199,42 @@ def test_sessions_and_bad_fetches(wire: Wire, version: int) -> None:
     assert wire.ask(request, version).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_a_topic_that_is_not_known(wire: Wire) -> None:
-    partition = share_fetch.FetchPartition(partition_index=0)
-    topic = share_fetch.FetchTopic(topic_id=Uuid(bytes(15) + b"\1"), partitions=[partition])
-    request = share_fetch.ShareFetchRequest(
-        group_id="g", member_id="me", max_records=1, topics=[topic]
-    )
-    assert outcome(wire.ask(request, 2)) == ErrorCode.UNKNOWN_TOPIC_ID
+def test_what_is_not_there(wire: Wire) -> None:
+    unknown_id = Uuid(bytes(15) + b"\1")
+    for topic_id, index, error in (
+        (unknown_id, 0, ErrorCode.UNKNOWN_TOPIC_ID),
+        (wire.topic_ids[TOPIC], 999, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (wire.topic_ids[TOPIC], -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ):
+        partition = share_fetch.FetchPartition(partition_index=index)
+        topic = share_fetch.FetchTopic(topic_id=topic_id, partitions=[partition])
+        request = share_fetch.ShareFetchRequest(
+            group_id="g", member_id="me", max_records=1, topics=[topic]
+        )
+        assert outcome(wire.ask(request, 2)) == error
+    fetch(wire, "nobody", 0, 2, wait_ms=0)  # of a group that does not exist
+    refused = acknowledge(wire, "nobody", 1, 2, 0, 0, ACCEPT)
+    assert outcome(refused) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_member_whose_connection_ends_leaves_nothing_behind(
+    wire: Wire, broker: BrokerProcess
+) -> None:
+    """Its session ends, and what it has acquired is delivered as if for the first time."""
+    assert outcome(alter(wire, "gone")) == 0
+    other = Wire(broker)
+    other.topic_ids |= wire.topic_ids
+    [topic] = fetch(other, "gone", 0, 2).responses
+    assert topic.partitions[0].acquired_records
+    other.close()
+
+    def is_gone() -> bool:
+        return fetch(wire, "gone", 9, 2).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+
+    wait_until(is_gone, "the session is closed")
+    [topic] = fetch(wire, "gone", 0, 2).responses
+    [acquired] = topic.partitions[0].acquired_records
+    assert (acquired.first_offset, acquired.delivery_count) == (0, 1)
 
 
 @each_version(ApiKey.WRITE_SHARE_GROUP_STATE)
@@ -226,9 +255,11 @@ def test_states(wire: Wire, version: int) -> None:
         module = read_share_group_state
         return ask(module, "ReadShareGroupState", "ReadStateData", leader_epoch=leader_epoch)
 
-    def write(leader_epoch: int) -> Any:
+    def write(leader_epoch: int, state: int = 2) -> Any:
         module = write_share_group_state
-        batch = module.StateBatch(first_offset=6, last_offset=7, delivery_state=2, delivery_count=1)
+        batch = module.StateBatch(
+            first_offset=6, last_offset=7, delivery_state=state, delivery_count=1
+        )
         return ask(
             module,
             "WriteShareGroupState",
@@ -253,6 +284,7 @@ def test_states(wire: Wire, version: int) -> None:
     assert begun.error_code == 0
     assert (read(3).start_offset, read(3).state_epoch) == (5, 1)
     assert write(2).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert write(3, state=9).error_code == ErrorCode.INVALID_REQUEST
     assert write(3).error_code == 0
     [batch] = read(3).state_batches
     assert (batch.first_offset, batch.last_offset, batch.delivery_state) == (6, 7, 2)

@@ -12,7 +12,6 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from kafkapy.common.share_state import (
-    UNINITIALIZED_START_OFFSET,
     UNKNOWN_COUNT,
     DeliveryState,
     SharePartitionKey,
@@ -57,10 +56,8 @@ class ShareState(NamedTuple):
     batches: tuple[StateBatch, ...] = ()
 
     def updated(self, update: ShareUpdate) -> ShareState:
-        """The state after an update."""
-        start_offset = update.start_offset
-        if start_offset == UNINITIALIZED_START_OFFSET:
-            start_offset = self.start_offset
+        """The state after an update. An update that comes late does not undo a later one."""
+        start_offset = max(self.start_offset, update.start_offset)
         return self._replace(
             leader_epoch=max(self.leader_epoch, update.leader_epoch),
             start_offset=start_offset,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -24,6 +24,7 @@ from kafkapy.common.share_state import (
     UNINITIALIZED_START_OFFSET,
     UNKNOWN_COUNT,
     SharePartitionKey,
+    StateBatch,
     merged,
 )
 from kafkapy.common.topic_partition import (
@@ -70,6 +71,10 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 """The answer when a record could not be stored; other codes pass as they are."""
+
+
+_BATCHES_MAX: Final = 20_000
+"""Twice the most records that `group.share.partition.max.record.locks` allows."""
 
 
 @dataclass(slots=True)
@@ -150,23 +155,30 @@ class ShareCoordinator:
         if key.partition < 0:
             message = "The partition id cannot be a negative number."
             raise ApiError(ErrorCode.INVALID_REQUEST, message)
-        held = self._partitions.get(self.partition_for(key))
         if not self._active:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        if held is None:
-            raise ApiError(ErrorCode.NOT_COORDINATOR)
-        if held.loading or not self._topics.is_known:
+        if not self._topics.is_known:
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        # Before the hash, which takes long if the group's id is long: a request has many rows.
         name = self._topics.name_of(key.topic_id)
         topic = None if name is None else self._topics.find(name)
         if topic is None or key.partition >= topic.num_partitions:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        held = self._partitions.get(self.partition_for(key))
+        if held is None:
+            raise ApiError(ErrorCode.NOT_COORDINATOR)
+        if held.loading:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return held
 
     def _initialize(self, token: Token, request: InitializeState, entry: _Entry | None) -> None:
         time_ms = self._clock.time_ms()
         if entry is not None:
             _fence_state_epoch(request.state_epoch, entry.state)
+            if request.state_epoch == entry.state.state_epoch:
+                # Sent again. Members may have acknowledged records since.
+                self._outbox.reply(token, StateResult())
+                return
         known = None if entry is None else entry.state
         state = ShareState(
             0 if known is None else known.snapshot_epoch + 1,
@@ -206,6 +218,7 @@ class ShareCoordinator:
         state = entry.state
         _fence_leader_epoch(request.leader_epoch, state)
         _fence_state_epoch(request.state_epoch, state)
+        _check_batches(state.batches, request.batches)
         update = ShareUpdate(
             state.snapshot_epoch,
             request.leader_epoch,
@@ -463,6 +476,17 @@ def _summary(entry: _Entry | None) -> StateResult:
         start_offset=state.start_offset,
         delivery_complete_count=state.delivery_complete_count,
     )
+
+
+def _check_batches(known: Sequence[StateBatch], new: Sequence[StateBatch]) -> None:
+    """Require that the batches are those of a share partition. Their number is bounded, because
+    they are merged in one go."""
+    for batch in new:
+        if not 0 <= batch.first <= batch.last or batch.delivery_count < 0:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "A state batch is invalid.")
+    if len(known) + len(new) > _BATCHES_MAX:
+        message = f"A share partition has at most {_BATCHES_MAX} state batches."
+        raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _fence_leader_epoch(leader_epoch: int, state: ShareState) -> None:

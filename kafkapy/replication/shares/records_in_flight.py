@@ -100,6 +100,11 @@ class RecordsInFlight:
         self.runs: list[Run] = []
 
     @property
+    def start(self) -> int:
+        """The first offset; 0 without any."""
+        return self.runs[0].first if self.runs else 0
+
+    @property
     def end(self) -> int | None:
         """The last offset; None without any."""
         return self.runs[-1].last if self.runs else None

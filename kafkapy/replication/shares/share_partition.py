@@ -60,13 +60,13 @@ class Acknowledgement(NamedTuple):
     last: int
     types: Sequence[int]
 
-    def ranges(self) -> Iterable[tuple[int, int, AckType]]:
-        """The ranges with one type."""
+    def ranges(self, offset: int) -> Iterable[tuple[int, int, AckType]]:
+        """The ranges with one type, from an offset on."""
+        start = max(0, offset - self.first)
         if len(self.types) == 1:
-            yield self.first, self.last, AckType(self.types[0])
+            yield self.first + start, self.last, AckType(self.types[0])
             return
-        start = 0
-        for index in range(1, len(self.types) + 1):
+        for index in range(start + 1, len(self.types) + 1):
             if index == len(self.types) or self.types[index] != self.types[start]:
                 first = self.first + start
                 yield first, self.first + index - 1, AckType(self.types[start])
@@ -240,7 +240,8 @@ class SharePartition:
         """Apply a member's acknowledgements, all or none. The change to store, if there is one.
 
         Raises:
-            ApiError: INVALID_RECORD_STATE, for records that the member has not acquired.
+            ApiError: INVALID_RECORD_STATE, for records that the member has not acquired;
+                INVALID_REQUEST, for those that nobody has acquired yet.
         """
         change = self._begin()
         renewed: list[tuple[Run, Delivery]] = []
@@ -248,7 +249,9 @@ class SharePartition:
             for batch in batches:
                 if batch.last >= self.start_offset:
                     self._check_known(batch)
-                for first, last, kind in batch.ranges():
+                elif batch.last < self._records.start:
+                    continue
+                for first, last, kind in batch.ranges(self._records.start):
                     self._acknowledge(now_ms, member_id, first, last, kind, change, renewed)
         except ApiError:
             for run, before in renewed:
@@ -258,15 +261,17 @@ class SharePartition:
         return self._finish(change)
 
     def _check_known(self, batch: Acknowledgement) -> None:
-        end = self._records.end
-        if end is None or not any(self._records.overlapping(batch.first, batch.last)):
+        """Require that a batch lies among the records in flight: Kafka's
+        `fetchSubMapForAcknowledgementBatch`."""
+        records, end = self._records, self._records.end
+        if end is None or self.start_offset <= batch.first < records.start:
             raise _invalid(
                 "Batch record not found. The request batch offsets are not found in the cache."
             )
-        if batch.last > end:
-            raise _invalid(
-                "Batch record not found. The last offset in request is past acquired records."
-            )
+        for name, offset in (("first", batch.first), ("last", batch.last)):
+            if offset > end:
+                message = f"The {name} offset in request is past acquired records."
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"Batch record not found. {message}")
 
     def _acknowledge(
         self,
@@ -300,14 +305,18 @@ class SharePartition:
                 run.delivery = run.delivery._replace(lock_deadline_ms=deadline_ms)
                 self._note_lock(deadline_ms)
             else:
-                self._end_lock(run, TRANSITIONS[kind], change, is_pending=True)
+                self._end_lock(run, self._after(run, TRANSITIONS[kind]), change, is_pending=True)
 
     def release(self, member_id: str) -> Change | None:
-        """Release everything that a member has acquired: its session has ended."""
+        """Release everything that a member has acquired: its session has ended. That delivery does
+        not count, because nothing tells that the member has seen the records."""
         change = self._begin()
         for run in self._records.runs:
             if run.is_locked and run.delivery.member_id == member_id:
-                self._end_lock(run, _AVAILABLE, change, is_pending=True)
+                is_kept = run.last >= self.start_offset
+                state = _AVAILABLE if is_kept else _ARCHIVED
+                count = run.delivery.delivery_count - is_kept
+                self._end_lock(run, Delivery(state, count), change, is_pending=True)
         return self._finish(change)
 
     # Locks.
@@ -323,7 +332,7 @@ class SharePartition:
         change = self._begin()
         for run in self._records.runs:
             if run.is_locked and run.delivery.lock_deadline_ms <= now_ms:
-                self._end_lock(run, _AVAILABLE, change, is_pending=False)
+                self._end_lock(run, self._after(run, _AVAILABLE), change, is_pending=False)
         finished = self._finish(change)
         self._has_earlier = True
         self._move_start()
@@ -339,16 +348,18 @@ class SharePartition:
         self._last_number += 1
         return Change(self._last_number)
 
-    def _end_lock(
-        self, run: Run, state: DeliveryState, change: Change, *, is_pending: bool
-    ) -> None:
-        before = run.delivery
-        is_last = before.delivery_count >= self.limits.delivery_count_limit
+    def _after(self, run: Run, state: DeliveryState) -> Delivery:
+        """The delivery of a run after its lock: of what can be delivered no more it is archived."""
+        count = run.delivery.delivery_count
+        is_last = count >= self.limits.delivery_count_limit
         if state is _AVAILABLE and (is_last or run.last < self.start_offset):
             state = _ARCHIVED
-        run.delivery = Delivery(state, before.delivery_count)
+        return Delivery(state, count)
+
+    def _end_lock(self, run: Run, after: Delivery, change: Change, *, is_pending: bool) -> None:
         if is_pending:
-            run.pending = Pending(change.number, before)
+            run.pending = Pending(change.number, run.delivery)
+        run.delivery = after
         change.batches.append(run.batch)
 
     def _finish(self, change: Change) -> Change | None:

@@ -1,7 +1,7 @@
 """Share sessions: the partitions that a member of a share group fetches from this broker (KIP-932).
 
-A session is opened by epoch 0, continued by the next epoch, and closed by -1. Kafka:
-`ShareSessionCache`, `SharePartitionManager.newContext`.
+A session is opened by epoch 0, continued by the next epoch, and closed by -1, or when its
+connection ends. Kafka: `ShareSessionCache`, `SharePartitionManager.newContext`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ class TopicIdIndex(NamedTuple):
 
 
 class ShareSession:
-    """The partitions of a session, in the order in which they are read next."""
+    """The partitions of a session, in the order in which they are read next; and the connection
+    that has opened it."""
 
-    __slots__ = ("epoch", "key", "partitions")
+    __slots__ = ("connection", "epoch", "key", "partitions")
 
-    def __init__(self, key: SessionKey) -> None:
+    def __init__(self, key: SessionKey, connection: object) -> None:
         self.key = key
+        self.connection = connection
         self.epoch = 1
         self.partitions: dict[TopicIdIndex, None] = {}
 
@@ -71,6 +73,7 @@ class ShareSessions:
         epoch: int,
         wanted: Iterable[TopicIdIndex],
         forgotten: Iterable[TopicIdIndex],
+        connection: object = None,
     ) -> ShareSession:
         """The session of a fetch, with the partitions that the fetch adds, and without those that
         it forgets.
@@ -82,7 +85,7 @@ class ShareSessions:
         if epoch == INITIAL_EPOCH:
             if key not in self._sessions and len(self._sessions) >= self._slots:
                 raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
-            session = self._sessions[key] = ShareSession(key)
+            session = self._sessions[key] = ShareSession(key, connection)
         else:
             session = self.use(key, epoch)
         session.partitions.update(dict.fromkeys(wanted))
@@ -105,6 +108,10 @@ class ShareSessions:
             raise ApiError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
         session.epoch = 1 if epoch == _EPOCH_MAX else epoch + 1
         return session
+
+    def of(self, connection: object) -> list[ShareSession]:
+        """The sessions that a connection has opened."""
+        return [each for each in self._sessions.values() if each.connection is connection]
 
     def close(self, key: SessionKey) -> ShareSession | None:
         """Forget a session."""

@@ -209,12 +209,14 @@ def share_offsets(
     shares: Shares,
     features: ClusterFeatures,
     authorization: Authorization,
+    tasks: BackgroundTasks,
+    turns: Turns,
 ) -> BackgroundHandlers:
     """Offsets of share groups, and the deletion of groups of all kinds."""
     groups, offsets = shares.groups, shares.offsets
-    parts = (offsets, shares.metadata, features, authorization)
+    parts = (offsets, shares.metadata, features, authorization, turns)
     return {
-        ApiKey.DELETE_GROUPS: partial(handlers.delete_groups.handle, groups, offsets),
+        ApiKey.DELETE_GROUPS: partial(handlers.delete_groups.handle, groups, offsets, tasks.spawn),
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: handlers.describe_share_group_offsets.Handler(
             *parts
         ).handle,

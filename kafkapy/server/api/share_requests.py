@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -18,11 +19,15 @@ from kafkapy.replication.shares.share_sessions import (
 )
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.handler_support import told
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_setup import Shares
+from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 _TYPES: Final = frozenset(AckType)
+_BATCH_UNITS: Final = 3
+_TYPES_A_UNIT: Final = 50
 
 
 class AckRow(Protocol):
@@ -75,6 +80,29 @@ class ShareRequests:
         self.authorization.require(context, Operation.READ, ResourceKind.TOPIC, name)
         return name
 
+    def open(
+        self,
+        context: RequestContext,
+        key: SessionKey,
+        epoch: int,
+        wanted: Iterable[TopicIdIndex],
+        forgotten: Iterable[TopicIdIndex],
+    ) -> ShareSession:
+        """The session of a fetch. One that it opens ends with the connection.
+
+        Raises:
+            ApiError: the epoch is not the next one, or there are too many sessions.
+        """
+        caller = context.caller
+        session = self.shares.sessions.open(key, epoch, wanted, forgotten, caller)
+        if epoch == INITIAL_EPOCH and caller is not None:
+            caller.when_closed(partial(self._disconnected, caller))
+        return session
+
+    def _disconnected(self, connection: object) -> None:
+        for session in self.shares.sessions.of(connection):
+            self.close(session)
+
     def acknowledge(
         self,
         context: RequestContext,
@@ -83,7 +111,7 @@ class ShareRequests:
         answered: Callable[[dict[TopicIdIndex, AckOutcome]], None],
         *,
         may_renew: bool,
-    ) -> None:
+    ) -> Work[None]:
         """Apply acknowledgements; `answered` is called when those of all partitions are stored."""
         outcomes: dict[TopicIdIndex, AckOutcome] = {}
 
@@ -93,10 +121,12 @@ class ShareRequests:
                 answered(outcomes)
 
         for partition, batches in rows.items():
+            yield ROW_UNITS
             try:
-                self._acknowledge(context, key, partition, batches, ended, may_renew=may_renew)
+                found = yield from _checked(batches, may_renew=may_renew)
+                self._acknowledge(context, key, partition, found, ended)
             except ApiError as refusal:
-                ended(partition, refusal.code, refusal.message)
+                ended(partition, refusal.code, told(refusal))
         if not rows:
             answered({})
 
@@ -105,19 +135,16 @@ class ShareRequests:
         context: RequestContext,
         key: SessionKey,
         partition: TopicIdIndex,
-        batches: Sequence[AckRow],
+        batches: Sequence[Acknowledgement],
         ended: Callable[[TopicIdIndex, ErrorCode, str | None], None],
-        *,
-        may_renew: bool,
     ) -> None:
-        found = _checked(batches, may_renew=may_renew)
         topic = self.topic(context, partition)
         self.shares.replicas.get(topic, partition.partition).check_leader(-1)
         led = self.shares.partitions.known(SharePartitionKey(key.group_id, *partition))
         if led is None:
-            raise ApiError(ErrorCode.INVALID_RECORD_STATE, "No record of it is acquired.")
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self.shares.partitions.acknowledge(
-            led, key.member_id, found, lambda error, message: ended(partition, error, message)
+            led, key.member_id, batches, lambda error, message: ended(partition, error, message)
         )
 
     def close(self, session: ShareSession) -> None:
@@ -125,28 +152,29 @@ class ShareRequests:
         key = session.key
         self.shares.sessions.close(key)
         self.shares.partitions.release(key.member_id, key.group_id)
-        is_used = self.shares.sessions.has_group(key.group_id)
-        self.shares.partitions.use(key.group_id, is_used=is_used)
+        if not self.shares.sessions.has_group(key.group_id):
+            self.shares.partitions.unuse(key.group_id)
 
 
-def _checked(batches: Iterable[AckRow], *, may_renew: bool) -> list[Acknowledgement]:
+def _checked(batches: Iterable[AckRow], *, may_renew: bool) -> Work[list[Acknowledgement]]:
     """
     Raises:
         ApiError: INVALID_REQUEST.
     """
     found: list[Acknowledgement] = []
     for row in batches:
-        count, types = row.last_offset - row.first_offset + 1, row.acknowledge_types
+        count, kinds = row.last_offset - row.first_offset + 1, {*row.acknowledge_types}
         if (
             row.first_offset < 0
             or count <= 0
             or (found and found[-1].last >= row.first_offset)
-            or len(types) not in (1, count)
-            or not _TYPES.issuperset(types)
-            or (AckType.RENEW in types and not may_renew)
+            or len(row.acknowledge_types) not in (1, count)
+            or not _TYPES.issuperset(kinds)
+            or (AckType.RENEW in kinds and not may_renew)
         ):
             raise ApiError(ErrorCode.INVALID_REQUEST, "An acknowledgement batch is invalid.")
-        found.append(Acknowledgement(row.first_offset, row.last_offset, types))
+        found.append(Acknowledgement(row.first_offset, row.last_offset, row.acknowledge_types))
+        yield _BATCH_UNITS + len(row.acknowledge_types) // _TYPES_A_UNIT
     return found
 
 

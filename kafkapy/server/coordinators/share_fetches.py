@@ -143,11 +143,13 @@ class ShareFetches:
             if shares is None or not shares.can_acquire:
                 return None
             isolation = self._configs.isolation(wanted.key.group_id)
-            offset = shares.next_fetch_offset
+            offset, end = shares.next_fetch_offset, partition.upper_bound(CONSUMER, isolation)
+            if offset >= end:
+                return None
             found = partition.log.read(
                 offset,
                 max_bytes,
-                partition.upper_bound(CONSUMER, isolation),
+                end,
                 is_first,
                 isolation == READ_COMMITTED,
             )

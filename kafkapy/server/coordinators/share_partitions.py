@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -46,14 +47,14 @@ Answered = Callable[[ErrorCode], None]
 
 class LedShare:
     """One share partition, and the leadership that it is of; `shares` is None until it is loaded.
-    `error` says why it cannot be.
+    `error` says why it cannot be; `is_unused`, that no member of the group has a session.
 
     One request of it is with the share coordinator at a time, because a later one that overtook an
     earlier one would be undone by it; `unsent` has the changes of the next one.
     """
 
     __slots__ = (
-        *("error", "is_storing", "key", "leader_epoch", "partition", "shares"),
+        *("error", "is_storing", "is_unused", "key", "leader_epoch", "partition", "shares"),
         *("timer", "timer_due_ms", "unsent"),
     )
 
@@ -66,6 +67,7 @@ class LedShare:
         self.timer: asyncio.TimerHandle | None = None
         self.timer_due_ms = 0
         self.is_storing = False
+        self.is_unused = False
         self.unsent: list[tuple[Change, Answered]] = []
 
 
@@ -87,10 +89,18 @@ class SharePartitions:
         self._clock = clock
         self._call_later = call_later
         self._led: dict[SharePartitionKey, LedShare] = {}
-        self._unused: set[str] = set()
+        self._due: dict[SharePartitionKey, None] = {}
+        self._is_checking = False
+        self._is_closed = False
 
     def find(self, key: SharePartitionKey, partition: Partition) -> LedShare:
-        """The share partition of a partition that is led here; it begins to load if it is new."""
+        """The share partition of a partition that is led here; it begins to load if it is new.
+
+        Raises:
+            ApiError: NOT_LEADER_OR_FOLLOWER, the broker stops.
+        """
+        if self._is_closed:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         led = self._led.get(key)
         if led is None or led.leader_epoch != partition.leader_epoch:
             led = self._led[key] = LedShare(key, partition)
@@ -98,6 +108,7 @@ class SharePartitions:
             self._persister.send(read, partial(self._loaded, led))
         elif led.shares is not None:
             led.shares.advance_start(partition.log.log_start_offset)
+        led.is_unused = False
         return led
 
     def known(self, key: SharePartitionKey) -> LedShare | None:
@@ -111,7 +122,12 @@ class SharePartitions:
         error = result.error
         if error is ErrorCode.NONE:
             try:
-                led.shares = self._restored(led, result)
+                if result.start_offset == UNINITIALIZED_START_OFFSET:
+                    self._begin(led, result)
+                    return
+                led.shares = SharePartition(self._configs.limits(led.key.group_id))
+                led.shares.restore(result.start_offset, result.state_epoch, result.batches)
+                led.shares.advance_start(led.partition.log.log_start_offset)
             except ApiError as refusal:
                 error = refusal.code
         if error is not ErrorCode.NONE:
@@ -125,19 +141,21 @@ class SharePartitions:
                 led.error = ErrorCode.UNKNOWN_SERVER_ERROR
         self._changed(led)
 
-    def _restored(self, led: LedShare, result: StateResult) -> SharePartition:
-        """
+    def _begin(self, led: LedShare, read: StateResult) -> None:
+        """Store where a new share partition begins before anything is delivered: the next leader
+        would begin at its own latest offset, and skip what nobody has acknowledged.
+
         Raises:
             ApiError: the partition's log cannot be read.
         """
-        shares = SharePartition(self._configs.limits(led.key.group_id))
-        log = led.partition.log
-        start_offset = result.start_offset
-        if start_offset == UNINITIALIZED_START_OFFSET:
-            start_offset = self._configs.start_offset(led.key.group_id, log)
-        shares.restore(start_offset, result.state_epoch, result.batches)
-        shares.advance_start(log.log_start_offset)
-        return shares
+        start_offset = self._configs.start_offset(led.key.group_id, led.partition.log)
+        write = WriteState(led.key, read.state_epoch, led.leader_epoch, start_offset, 0)
+
+        def stored(result: StateResult) -> None:
+            is_stored = result.error is ErrorCode.NONE
+            self._loaded(led, replace(read, start_offset=start_offset) if is_stored else result)
+
+        self._persister.send(write, stored)
 
     def on_leadership(self, partition: Partition) -> None:
         """Forget the share partitions of another leadership."""
@@ -152,18 +170,16 @@ class SharePartitions:
         if self._led.get(led.key) is led:
             self._drop(led.key)
 
-    def use(self, group_id: str, *, is_used: bool) -> None:
-        """Whether a member of the group has a session here. Without one the group's share
-        partitions are forgotten, because their state may be altered."""
-        if is_used:
-            self._unused.discard(group_id)
-            return
-        self._unused.add(group_id)
+    def unuse(self, group_id: str) -> None:
+        """No member of the group has a session here: forget its share partitions as soon as their
+        changes are stored, because their state may be altered."""
         for led in [led for key, led in self._led.items() if key.group_id == group_id]:
+            led.is_unused = True
             self._forget_unused(led)
 
     def _forget_unused(self, led: LedShare) -> None:
-        if led.key.group_id in self._unused and (led.shares is None or led.shares.is_idle):
+        is_idle = led.shares is None or (led.shares.is_idle and not led.is_storing)
+        if led.is_unused and is_idle:
             self.forget(led)
 
     def _drop(self, key: SharePartitionKey) -> None:
@@ -266,9 +282,22 @@ class SharePartitions:
             self.arm(led)
 
     def _changed(self, led: LedShare) -> None:
-        self._replicas.fetch_purgatory.check(led.key)
+        """Check the fetches that wait for a share partition. One that fails may forget it, for
+        which others are checked: they come after it, not within it."""
+        self._due[led.key] = None
+        if self._is_checking or self._is_closed:
+            return
+        self._is_checking = True
+        try:
+            while self._due:
+                key = next(iter(self._due))
+                del self._due[key]
+                self._replicas.fetch_purgatory.check(key)
+        finally:
+            self._is_checking = False
 
     def close(self) -> None:
-        """End all timers."""
+        """End all timers, and load nothing any more."""
+        self._is_closed = True
         for key in list(self._led):
             self._drop(key)

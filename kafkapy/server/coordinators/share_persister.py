@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC, partition_for_key
 from kafkapy.coordinator.shares.messages import StateRequest, StateResult
 from kafkapy.server.coordinators.share_state_codec import from_answer, to_message
@@ -101,4 +101,7 @@ class SharePersister:
 def _result(answer: Any) -> StateResult:
     if isinstance(answer, NodeUnavailable):
         return StateResult(ErrorCode.NETWORK_EXCEPTION)
-    return from_answer(answer)
+    try:
+        return from_answer(answer)
+    except ApiError as refusal:
+        return StateResult(ErrorCode.UNKNOWN_SERVER_ERROR, refusal.message)

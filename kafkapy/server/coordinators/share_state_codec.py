@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.share_state import DeliveryState, StateBatch
 from kafkapy.coordinator.shares.messages import (
     DeleteState,
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kafkapy.protocol.schema import Message
+
+_STATES: Final = {int(each): each for each in DeliveryState if each is not DeliveryState.ACQUIRED}
 
 
 def to_message(request: StateRequest) -> Message:
@@ -83,13 +85,19 @@ def from_answer(answer: Any) -> StateResult:
 
 
 def state_batches(rows: Iterable[write.StateBatch | read.StateBatch]) -> tuple[StateBatch, ...]:
-    """The batches of a message."""
-    return tuple(
-        StateBatch(
-            row.first_offset, row.last_offset, DeliveryState(row.delivery_state), row.delivery_count
-        )
-        for row in rows
-    )
+    """The batches of a message.
+
+    Raises:
+        ApiError: INVALID_REQUEST, a state is not known, or is never stored.
+    """
+    found = []
+    for row in rows:
+        state = _STATES.get(row.delivery_state)
+        if state is None:
+            message = f"The delivery state {row.delivery_state} is invalid."
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        found.append(StateBatch(row.first_offset, row.last_offset, state, row.delivery_count))
+    return tuple(found)
 
 
 def read_batches(batches: Iterable[StateBatch]) -> list[read.StateBatch]:

@@ -1,4 +1,4 @@
-"""State batches: the later one of two counts, record by record."""
+"""State batches: of two that have a record, the one that is further on."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from kafkapy.common.share_state import DeliveryState, StateBatch, merged
 STATES = [DeliveryState.AVAILABLE, DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED]
 
 
-def by_offset(batches: list[StateBatch], start: int) -> dict[int, tuple[DeliveryState, int]]:
-    return {
-        offset: (batch.state, batch.delivery_count)
-        for batch in batches
-        for offset in range(max(batch.first, start), batch.last + 1)
-    }
+def by_offset(batches: list[StateBatch], start: int) -> dict[int, tuple[int, DeliveryState]]:
+    found: dict[int, tuple[int, DeliveryState]] = {}
+    for batch in batches:
+        for offset in range(max(batch.first, start), batch.last + 1):
+            row = (batch.delivery_count, batch.state)
+            found[offset] = max(row, found.get(offset, row))
+    return found
 
 
-def test_merged_batches_say_of_each_record_what_was_said_last() -> None:
+def test_merged_batches_say_of_each_record_what_is_further_on() -> None:
     random = Random(1)
     for _ in range(300):
         batches = []
@@ -34,3 +35,10 @@ def test_merged_batches_say_of_each_record_what_was_said_last() -> None:
             assert one.last < other.first
             assert one.last + 1 < other.first or one[2:] != other[2:]
         assert not found or found[0].first >= start
+
+
+def test_many_batches_are_merged_in_a_moment() -> None:
+    batches = [StateBatch(n, n + 5, STATES[n % 3], n % 2) for n in range(0, 100_000, 2)]
+    assert len(merged(batches[::2], batches[1::2], 0)) <= 2 * len(batches)
+    upside_down = [StateBatch(9, 3, STATES[0], 1), StateBatch(5, 5, STATES[1], 1)]
+    assert merged((), upside_down, 0) == [StateBatch(5, 5, STATES[1], 1)]

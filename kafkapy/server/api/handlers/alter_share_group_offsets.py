@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.share_state import UNINITIALIZED_START_OFFSET
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.coordinator.groups.consumer.assignment import TopicIdPartition
 from kafkapy.metadata.cache import MetadataCache
@@ -19,6 +20,7 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_offsets import ShareOffsets
+from kafkapy.server.requests.turns import ROW_UNITS, Turns
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Handler:
     metadata: MetadataCache
     features: ClusterFeatures
     authorization: Authorization
+    turns: Turns
 
     async def handle(
         self, context: RequestContext, request: AlterShareGroupOffsetsRequest
@@ -38,7 +41,7 @@ class Handler:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         group_id, image = request.group_id, self.metadata.image
         self.authorization.require(context, Operation.READ, ResourceKind.GROUP, group_id)
-        topics = []
+        topics, pace = [], self.turns.pace()
         offsets: dict[TopicIdPartition, int] = {}
         rows: dict[TopicIdPartition, AlterShareGroupOffsetsResponsePartition] = {}
         for topic in request.topics:
@@ -52,7 +55,9 @@ class Handler:
                 topic_name=name, topic_id=topic_id, partitions=[]
             )
             topics.append(found)
+            await pace.spend(ROW_UNITS)
             for wanted in topic.partitions:
+                await pace.spend(ROW_UNITS)
                 index = wanted.partition_index
                 row = AlterShareGroupOffsetsResponsePartition(
                     partition_index=index, error_code=error
@@ -60,6 +65,8 @@ class Handler:
                 found.partitions.append(row)
                 if error is ErrorCode.NONE and image.partition(name, index) is None:
                     row.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                elif error is ErrorCode.NONE and wanted.start_offset < UNINITIALIZED_START_OFFSET:
+                    row.error_code = ErrorCode.INVALID_REQUEST
                 elif error is ErrorCode.NONE:
                     partition = TopicIdPartition(topic_id, index)
                     offsets[partition], rows[partition] = wanted.start_offset, row

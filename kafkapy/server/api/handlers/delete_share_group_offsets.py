@@ -17,6 +17,7 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_offsets import ShareOffsets
+from kafkapy.server.requests.turns import ROW_UNITS, Turns
 
 _NOT_SUBSCRIBED = "There is no offset information to delete."
 
@@ -29,6 +30,7 @@ class Handler:
     metadata: MetadataCache
     features: ClusterFeatures
     authorization: Authorization
+    turns: Turns
 
     async def handle(
         self, context: RequestContext, request: DeleteShareGroupOffsetsRequest
@@ -38,9 +40,10 @@ class Handler:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         group_id = request.group_id
         self.authorization.require(context, Operation.DELETE, ResourceKind.GROUP, group_id)
-        rows = {}
+        rows, pace = {}, self.turns.pace()
         topic_ids: dict[Uuid, str] = {}
         for topic in request.topics:
+            await pace.spend(ROW_UNITS)
             name = topic.topic_name
             known = self.metadata.image.topics.get(name)
             row = rows[name] = DeleteShareGroupOffsetsResponseTopic(topic_name=name)

@@ -1,24 +1,22 @@
-"""DeleteShareGroupState (key 86), version 0 (KIP-932): for other brokers.
-
-Behaviour: UNSUPPORTED_VERSION in each row unless every registered broker has share groups.
-"""
+"""DeleteShareGroupState (key 86), version 0 (KIP-932): for other brokers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping
 
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ApiError
 from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.shares.messages import DeleteState, StateResult
 from kafkapy.protocol.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
     DeleteStateResult,
+    PartitionData,
     PartitionResult,
 )
-from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.share_state_requests import refused, serve
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_service import ShareService
 from kafkapy.server.requests.outcomes import Outcome
@@ -32,35 +30,11 @@ def handle(
     request: DeleteShareGroupStateRequest,
 ) -> Work[Outcome[DeleteShareGroupStateResponse]]:
     """Delete the state of share partitions."""
-    if not features.has_share_groups:
-        return refuse(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), context.version)
-    starts = [
-        partial(
-            shares.ask,
-            shares.coordinator.handle,
-            DeleteState(
-                SharePartitionKey(request.group_id, topic.topic_id, row.partition),
-            ),
-        )
-        for topic in request.topics
-        for row in topic.partitions
-    ]
-    return (yield from gather(starts, partial(_response, request)))
+    return serve(shares, features, request, _request, _row, _response)
 
 
-def _response(
-    request: DeleteShareGroupStateRequest, results: Sequence[StateResult]
-) -> DeleteShareGroupStateResponse:
-    found = iter(results)
-    return DeleteShareGroupStateResponse(
-        results=[
-            DeleteStateResult(
-                topic_id=topic.topic_id,
-                partitions=[_row(row.partition, next(found)) for row in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+def _request(key: SharePartitionKey, row: PartitionData) -> DeleteState:
+    return DeleteState(key)
 
 
 def _row(partition: int, result: StateResult) -> PartitionResult:
@@ -71,9 +45,17 @@ def _row(partition: int, result: StateResult) -> PartitionResult:
     )
 
 
+def _response(topics: Mapping[Uuid, list[PartitionResult]]) -> DeleteShareGroupStateResponse:
+    return DeleteShareGroupStateResponse(
+        results=[
+            DeleteStateResult(topic_id=topic_id, partitions=rows)
+            for topic_id, rows in topics.items()
+        ]
+    )
+
+
 def refuse(
     request: DeleteShareGroupStateRequest, error: ApiError, version: int
 ) -> DeleteShareGroupStateResponse:
     """The same error for every share partition."""
-    count = sum(len(topic.partitions) for topic in request.topics)
-    return _response(request, [StateResult(error.code)] * count)
+    return refused(request, error, _row, _response)

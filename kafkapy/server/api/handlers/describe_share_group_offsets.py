@@ -6,9 +6,11 @@ notes: v1 has the lag (KIP-1226).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.coordinator.groups.consumer.assignment import TopicIdPartition
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.describe_share_group_offsets import (
@@ -21,9 +23,11 @@ from kafkapy.protocol.messages.describe_share_group_offsets import (
 )
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_offsets import ShareOffset, ShareOffsets
+from kafkapy.server.requests.turns import ROW_UNITS, Pace, Turns
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Handler:
     metadata: MetadataCache
     features: ClusterFeatures
     authorization: Authorization
+    turns: Turns
 
     async def handle(
         self, context: RequestContext, request: DescribeShareGroupOffsetsRequest
@@ -41,16 +46,17 @@ class Handler:
         """Describe each group asked for."""
         if not self.features.has_share_groups:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-        rows = []
-        for group in request.groups:
+        rows, pace = [], self.turns.pace()
+        for group in distinct(request.groups, lambda each: each.group_id):
+            await pace.spend(2 * ROW_UNITS + len(group.group_id) // 8)
             try:
-                rows.append(await self._group(context, group))
+                rows.append(await self._group(context, group, pace))
             except ApiError as refusal:
                 rows.append(_refused(group, refusal))
         return DescribeShareGroupOffsetsResponse(groups=rows)
 
     async def _group(
-        self, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup
+        self, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup, pace: Pace
     ) -> DescribeShareGroupOffsetsResponseGroup:
         self.authorization.require(context, Operation.DESCRIBE, ResourceKind.GROUP, group.group_id)
         known = await self.offsets.known(group.group_id)
@@ -58,6 +64,7 @@ class Handler:
         topics: dict[str, DescribeShareGroupOffsetsResponseTopic] = {}
         wanted: dict[TopicIdPartition, str] = {}
         for name, partition in self._wanted(group, known):
+            await pace.spend(ROW_UNITS)
             if not self.authorization.is_allowed(
                 context, Operation.DESCRIBE, ResourceKind.TOPIC, name
             ):
@@ -82,22 +89,17 @@ class Handler:
 
     def _wanted(
         self, group: DescribeShareGroupOffsetsRequestGroup, known: set[TopicIdPartition]
-    ) -> list[tuple[str, TopicIdPartition]]:
+    ) -> Iterator[tuple[str, TopicIdPartition]]:
         """The partitions asked for, with the names of their topics."""
         image = self.metadata.image
         if group.topics is None:
             names = image.topic_names_by_id
-            return sorted((names[p.topic_id], p) for p in known if p.topic_id in names)
-        found = []
-        for topic in group.topics:
+            yield from sorted((names[p.topic_id], p) for p in known if p.topic_id in names)
+        for topic in group.topics or ():
             known_topic = image.topics.get(topic.topic_name)
+            topic_id = ZERO_UUID if known_topic is None else known_topic.topic_id
             for index in topic.partitions:
-                topic_id = _ZERO if known_topic is None else known_topic.topic_id
-                found.append((topic.topic_name, TopicIdPartition(topic_id, index)))
-        return found
-
-
-_ZERO = DescribeShareGroupOffsetsResponseTopic().topic_id
+                yield topic.topic_name, TopicIdPartition(topic_id, index)
 
 
 def _topic(

@@ -1,24 +1,22 @@
-"""InitializeShareGroupState (key 83), version 0 (KIP-932): for other brokers.
-
-Behaviour: UNSUPPORTED_VERSION in each row unless every registered broker has share groups.
-"""
+"""InitializeShareGroupState (key 83), version 0 (KIP-932): for other brokers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping
 
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ApiError
 from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.shares.messages import InitializeState, StateResult
 from kafkapy.protocol.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
     InitializeShareGroupStateResponse,
     InitializeStateResult,
+    PartitionData,
     PartitionResult,
 )
-from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.share_state_requests import refused, serve
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_service import ShareService
 from kafkapy.server.requests.outcomes import Outcome
@@ -32,37 +30,11 @@ def handle(
     request: InitializeShareGroupStateRequest,
 ) -> Work[Outcome[InitializeShareGroupStateResponse]]:
     """Begin share partitions, or begin them anew."""
-    if not features.has_share_groups:
-        return refuse(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), context.version)
-    starts = [
-        partial(
-            shares.ask,
-            shares.coordinator.handle,
-            InitializeState(
-                SharePartitionKey(request.group_id, topic.topic_id, row.partition),
-                row.state_epoch,
-                row.start_offset,
-            ),
-        )
-        for topic in request.topics
-        for row in topic.partitions
-    ]
-    return (yield from gather(starts, partial(_response, request)))
+    return serve(shares, features, request, _request, _row, _response)
 
 
-def _response(
-    request: InitializeShareGroupStateRequest, results: Sequence[StateResult]
-) -> InitializeShareGroupStateResponse:
-    found = iter(results)
-    return InitializeShareGroupStateResponse(
-        results=[
-            InitializeStateResult(
-                topic_id=topic.topic_id,
-                partitions=[_row(row.partition, next(found)) for row in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+def _request(key: SharePartitionKey, row: PartitionData) -> InitializeState:
+    return InitializeState(key, row.state_epoch, row.start_offset)
 
 
 def _row(partition: int, result: StateResult) -> PartitionResult:
@@ -73,9 +45,17 @@ def _row(partition: int, result: StateResult) -> PartitionResult:
     )
 
 
+def _response(topics: Mapping[Uuid, list[PartitionResult]]) -> InitializeShareGroupStateResponse:
+    return InitializeShareGroupStateResponse(
+        results=[
+            InitializeStateResult(topic_id=topic_id, partitions=rows)
+            for topic_id, rows in topics.items()
+        ]
+    )
+
+
 def refuse(
     request: InitializeShareGroupStateRequest, error: ApiError, version: int
 ) -> InitializeShareGroupStateResponse:
     """The same error for every share partition."""
-    count = sum(len(topic.partitions) for topic in request.topics)
-    return _response(request, [StateResult(error.code)] * count)
+    return refused(request, error, _row, _response)

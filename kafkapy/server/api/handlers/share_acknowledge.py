@@ -6,10 +6,13 @@ session. Version notes: v2 renews locks (KIP-1222).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages.share_acknowledge import (
+    AcknowledgementBatch,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
@@ -22,6 +25,7 @@ from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.share_requests import AckOutcome, ShareRequests
 from kafkapy.server.requests.outcomes import Outcome, Pending
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, worked
 
 
 @dataclass(frozen=True)
@@ -33,32 +37,35 @@ class Handler:
 
     def handle(
         self, context: RequestContext, request: ShareAcknowledgeRequest
-    ) -> Outcome[ShareAcknowledgeResponse]:
+    ) -> Work[Outcome[ShareAcknowledgeResponse]]:
         """Apply acknowledgements."""
         requests, epoch = self.requests, request.share_session_epoch
         key = requests.member(context, request.group_id, request.member_id)
         if epoch == INITIAL_EPOCH:
             raise ApiError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
         session = requests.shares.sessions.use(key, epoch)
-        rows = {
-            TopicIdIndex(topic.topic_id, row.partition_index): row.acknowledgement_batches
-            for topic in request.topics
-            for row in topic.partitions
-        }
+        rows: dict[TopicIdIndex, Sequence[AcknowledgementBatch]] = {}
+        for topic in request.topics:
+            for row in topic.partitions:
+                partition = TopicIdIndex(topic.topic_id, row.partition_index)
+                rows[partition] = row.acknowledgement_batches
+                yield CHECK_UNITS
         pending: Pending[ShareAcknowledgeResponse] = Pending()
 
         def answered(outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
             pending.complete(self._response(context, key.group_id, outcomes))
 
-        requests.acknowledge(context, key, rows, answered, may_renew=request.is_renew_ack)
+        yield from requests.acknowledge(
+            context, key, rows, answered, may_renew=request.is_renew_ack
+        )
         if epoch == FINAL_EPOCH:
             requests.close(session)
-        return pending.response if pending.done else pending
+        return (yield from worked(pending.response)) if pending.done else pending
 
     def _response(
         self, context: RequestContext, group_id: str, outcomes: dict[TopicIdIndex, AckOutcome]
-    ) -> ShareAcknowledgeResponse:
-        topics: dict[bytes, ShareAcknowledgeTopicResponse] = {}
+    ) -> Work[ShareAcknowledgeResponse]:
+        topics: dict[Uuid, list[PartitionData]] = {}
         leaders: set[int] = set()
         for (topic_id, index), outcome in outcomes.items():
             row = PartitionData(
@@ -72,19 +79,19 @@ class Handler:
                         leader_id=known.leader, leader_epoch=known.leader_epoch
                     )
                     leaders.add(known.leader)
-            topic = topics.setdefault(
-                topic_id, ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=[])
-            )
-            topic.partitions.append(row)
+            topics.setdefault(topic_id, []).append(row)
+            yield ROW_UNITS
         limits = self.requests.shares.configs.limits(group_id)
+        nodes = self.cluster.nodes(context.listener) if leaders else ()
         return ShareAcknowledgeResponse(
             acquisition_lock_timeout_ms=limits.lock_duration_ms,
-            responses=list(topics.values()),
+            responses=[
+                ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=found)
+                for topic_id, found in topics.items()
+            ],
             node_endpoints=[
                 NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
-                for node, host, port, rack in (
-                    self.cluster.nodes(context.listener) if leaders else ()
-                )
+                for node, host, port, rack in nodes
                 if node in leaders
             ],
         )

@@ -43,6 +43,7 @@ from kafkapy.server.coordinators.share_fetches import (
 )
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.requests.outcomes import Outcome, Pending
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, worked
 
 Rows = dict[TopicIdIndex, PartitionData]
 
@@ -58,47 +59,37 @@ class Handler:
 
     def handle(
         self, context: RequestContext, request: ShareFetchRequest
-    ) -> Outcome[ShareFetchResponse]:
+    ) -> Work[Outcome[ShareFetchResponse]]:
         """Acknowledge, then acquire, or wait for records."""
         requests, epoch = self.requests, request.share_session_epoch
         key = requests.member(context, request.group_id, request.member_id)
-        acks = _acknowledgements(request)
+        acks: dict[TopicIdIndex, Sequence[AcknowledgementBatch]] = {}
+        wanted, forgotten = [], []
+        for topic in request.topics:
+            for row in topic.partitions:
+                partition = TopicIdIndex(topic.topic_id, row.partition_index)
+                wanted.append(partition)
+                if row.acknowledgement_batches:
+                    acks[partition] = row.acknowledgement_batches
+                yield CHECK_UNITS
         check_initial(epoch, acks)
         if epoch == FINAL_EPOCH:
-            return self._close(context, request, key, acks)
-        session = requests.shares.sessions.open(
-            key,
-            epoch,
-            (
-                TopicIdIndex(t.topic_id, p.partition_index)
-                for t in request.topics
-                for p in t.partitions
-            ),
-            (
-                TopicIdIndex(t.topic_id, p)
-                for t in request.forgotten_topics_data
-                for p in t.partitions
-            ),
+            return (yield from self._close(context, request, key, acks))
+        for gone in request.forgotten_topics_data:
+            forgotten += [TopicIdIndex(gone.topic_id, index) for index in gone.partitions]
+            yield CHECK_UNITS + len(gone.partitions)
+        session = requests.open(context, key, epoch, wanted, forgotten)
+        answer = _Answer(self, context, key.group_id)
+        is_first = epoch == INITIAL_EPOCH
+        plan = yield from self._plan(context, key, session.plan(), answer.rows, is_first)
+        yield from requests.acknowledge(
+            context, key, acks, answer.acknowledged, may_renew=request.is_renew_ack
         )
-        requests.shares.partitions.use(key.group_id, is_used=True)
-        rows: Rows = {}
-        partitions = session.plan()
-        if epoch == INITIAL_EPOCH:
-            rows.update({each: _new_row(each) for each in partitions})
-        plan = self._plan(context, key, partitions, rows)
-        answer = _Answer(self, context, key.group_id, rows)
-
-        def acknowledged(outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
-            _add_outcomes(rows, outcomes)
-            answer.part_is_done()
-
-        requests.acknowledge(context, key, acks, acknowledged, may_renew=request.is_renew_ack)
-        operation = requests.shares.fetches.fetch(
-            self._params(request, key.member_id), plan, answer.fetched
-        )
+        params = self._params(request, key.member_id)
+        operation = requests.shares.fetches.fetch(params, plan, answer.fetched)
         pending = answer.pending
         if pending.done:
-            return pending.response
+            return (yield from worked(pending.response))
         if operation is not None:
             purgatory = requests.shares.replicas.fetch_purgatory
             pending.on_abandon = lambda: purgatory.cancel(operation)
@@ -110,20 +101,17 @@ class Handler:
         request: ShareFetchRequest,
         key: SessionKey,
         acks: dict[TopicIdIndex, Sequence[AcknowledgementBatch]],
-    ) -> Outcome[ShareFetchResponse]:
+    ) -> Work[Outcome[ShareFetchResponse]]:
         """The last request of a session: it fetches nothing."""
         session = self.requests.shares.sessions.use(key, FINAL_EPOCH)
-        rows: Rows = {}
-        answer = _Answer(self, context, key.group_id, rows)
-        answer.part_is_done()
-
-        def acknowledged(outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
-            _add_outcomes(rows, outcomes)
-            answer.part_is_done()
-
-        self.requests.acknowledge(context, key, acks, acknowledged, may_renew=request.is_renew_ack)
+        answer = _Answer(self, context, key.group_id)
+        answer.fetched([])
+        yield from self.requests.acknowledge(
+            context, key, acks, answer.acknowledged, may_renew=request.is_renew_ack
+        )
         self.requests.close(session)
-        return answer.pending.response if answer.pending.done else answer.pending
+        pending = answer.pending
+        return (yield from worked(pending.response)) if pending.done else pending
 
     def _params(self, request: ShareFetchRequest, member_id: str) -> ShareFetchParams:
         return ShareFetchParams(
@@ -142,16 +130,23 @@ class Handler:
         key: SessionKey,
         partitions: Sequence[TopicIdIndex],
         rows: Rows,
-    ) -> list[ShareWanted]:
-        """The partitions that the caller may read; errors of the others get rows."""
+        is_first: bool,
+    ) -> Work[list[ShareWanted]]:
+        """The partitions that the caller may read; errors of the others get rows, and so do all in
+        the first fetch."""
         plan = []
         for partition in partitions:
+            yield ROW_UNITS
             try:
                 topic = self.requests.topic(context, partition)
+                if self.cluster.image.partition(topic, partition.partition) is None:
+                    raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             except ApiError as refusal:
                 _row(rows, partition).error_code = refusal.code
                 continue
             plan.append(ShareWanted(SharePartitionKey(key.group_id, *partition), topic))
+            if is_first:
+                _row(rows, partition)
         return plan
 
     def add_fetched(self, rows: Rows, fetched: Sequence[ShareRow], leaders: set[int]) -> None:
@@ -181,15 +176,17 @@ class Handler:
 
     def response(
         self, context: RequestContext, group_id: str, rows: Rows, leaders: set[int]
-    ) -> ShareFetchResponse:
+    ) -> Work[ShareFetchResponse]:
         """The response with these rows."""
         topics: dict[Uuid, ShareFetchableTopicResponse] = {}
         for partition, row in rows.items():
             topic_id = partition.topic_id
-            topic = topics.setdefault(
-                topic_id, ShareFetchableTopicResponse(topic_id=topic_id, partitions=[])
-            )
+            topic = topics.get(topic_id)
+            if topic is None:
+                topic = ShareFetchableTopicResponse(topic_id=topic_id, partitions=[])
+                topics[topic_id] = topic
             topic.partitions.append(row)
+            yield CHECK_UNITS
         limits = self.requests.shares.configs.limits(group_id)
         nodes = self.cluster.nodes(context.listener) if leaders else []
         return ShareFetchResponse(
@@ -207,48 +204,34 @@ class _Answer:
     """The response of one fetch: complete when its acknowledgements are stored, and records are
     acquired or the wait is over."""
 
-    def __init__(
-        self, handler: Handler, context: RequestContext, group_id: str, rows: Rows
-    ) -> None:
+    def __init__(self, handler: Handler, context: RequestContext, group_id: str) -> None:
         self.pending: Pending[ShareFetchResponse] = Pending(blocks=True)
+        self.rows: Rows = {}
         self._handler = handler
         self._context = context
         self._group_id = group_id
-        self._rows = rows
         self._leaders: set[int] = set()
         self._parts_left = 2
 
     def fetched(self, found: list[ShareRow]) -> None:
         """The fetch is done."""
-        self._handler.add_fetched(self._rows, found, self._leaders)
-        self.part_is_done()
+        self._handler.add_fetched(self.rows, found, self._leaders)
+        self._part_is_done()
 
-    def part_is_done(self) -> None:
-        """Either part is done."""
+    def acknowledged(self, outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
+        """The acknowledgements are stored, or refused."""
+        for partition, outcome in outcomes.items():
+            row = _row(self.rows, partition)
+            row.acknowledge_error_code = outcome.error
+            row.acknowledge_error_message = outcome.message
+        self._part_is_done()
+
+    def _part_is_done(self) -> None:
         self._parts_left -= 1
         if not self._parts_left:
-            rows, leaders = self._rows, self._leaders
             self.pending.complete(
-                self._handler.response(self._context, self._group_id, rows, leaders)
+                self._handler.response(self._context, self._group_id, self.rows, self._leaders)
             )
-
-
-def _acknowledgements(
-    request: ShareFetchRequest,
-) -> dict[TopicIdIndex, Sequence[AcknowledgementBatch]]:
-    return {
-        TopicIdIndex(topic.topic_id, row.partition_index): row.acknowledgement_batches
-        for topic in request.topics
-        for row in topic.partitions
-        if row.acknowledgement_batches
-    }
-
-
-def _add_outcomes(rows: Rows, outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
-    for partition, outcome in outcomes.items():
-        row = _row(rows, partition)
-        row.acknowledge_error_code = outcome.error
-        row.acknowledge_error_message = outcome.message
 
 
 def _new_row(partition: TopicIdIndex) -> PartitionData:

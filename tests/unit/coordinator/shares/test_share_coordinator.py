@@ -134,6 +134,42 @@ def test_an_earlier_leader_and_an_earlier_state_are_fenced(shell: Shell) -> None
     assert read(shell, leader_epoch=3).batches == ()
 
 
+def test_an_initialization_that_is_sent_again_changes_nothing(shell: Shell) -> None:
+    """Its first answer was lost, and members have acknowledged records since."""
+    shell.ask(shell.write(0, 1, start_offset=2))
+    before = read(shell)
+    assert shell.ask(InitializeState(shell.key, 1, 0)) == StateResult()
+    assert read(shell) == before
+
+
+def test_a_write_that_comes_late_undoes_nothing(shell: Shell) -> None:
+    """It was sent again, and the first one was still on its way."""
+    released = replace(shell.write(3, 4), batches=(StateBatch(3, 4, FREE, 1),), start_offset=1)
+    accepted = replace(released, batches=(StateBatch(3, 4, ACKED, 2),), start_offset=3)
+    for write in (released, accepted, released):
+        assert shell.ask(write).error is ErrorCode.NONE
+    before = read(shell)
+    assert (before.start_offset, before.batches) == (3, accepted.batches)
+    shell.load()
+    assert read(shell) == before
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [StateBatch(3, 2, ACKED, 1)],
+        [StateBatch(-1, 2, ACKED, 1)],
+        [StateBatch(1, 2, ACKED, -1)],
+        [StateBatch(n, n, ACKED, 1) for n in range(20_001)],
+    ],
+    ids=["upside down", "negative", "negative count", "too many"],
+)
+def test_batches_that_are_none(shell: Shell, batches: list[StateBatch]) -> None:
+    write = replace(shell.write(0, 1), batches=batches)
+    assert shell.ask(write).error is ErrorCode.INVALID_REQUEST
+    assert read(shell).batches == ()
+
+
 def test_requests_wait_for_the_append_before_them(shell: Shell) -> None:
     shell.held = []
     tokens = [shell.send(shell.write(0, 1)), shell.send(shell.write(2, 3))]
@@ -198,7 +234,7 @@ def test_unused_states_do_not_keep_the_log(shell: Shell) -> None:
     cold = shell.key._replace(partition=1)
     shell.ask(InitializeState(cold, 1, 0))
     shell.clock.now_ms += 300_000
-    shell.ask(InitializeState(shell.key, 1, 0))
+    shell.ask(InitializeState(shell.key, 2, 0))
     assert shell.coordinator.prunable_offset(0) == 1
     shell.perform(shell.coordinator.maintain(0))
     assert shell.coordinator.prunable_offset(0) == 2

@@ -49,6 +49,13 @@ def test_forgotten_partitions_are_not_read() -> None:
     assert sessions.open(KEY, 1, [], [P0]).plan() == [P1]
 
 
+def test_a_session_is_of_the_connection_that_has_opened_it() -> None:
+    sessions, first, second = ShareSessions(2), object(), object()
+    session = sessions.open(KEY, 0, [P0], [], first)
+    sessions.open(KEY, 1, [], [], second)
+    assert (sessions.of(first), sessions.of(second)) == ([session], [])
+
+
 def test_a_broker_has_a_limit_of_sessions() -> None:
     sessions = ShareSessions(1)
     sessions.open(KEY, 0, [P0], [])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.share_state import DeliveryState, SharePartitionKey, StateBatch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.shares.messages import ReadState, StateRequest, StateResult, WriteState
@@ -35,7 +35,8 @@ class Parts:
             topic_partition=TopicPartition("t", 0),
             log=SimpleNamespace(log_start_offset=0, high_watermark=9),
         )
-        replicas: Any = SimpleNamespace(fetch_purgatory=SimpleNamespace(check=self.checked.append))
+        self.purgatory = SimpleNamespace(check=self.checked.append)
+        replicas: Any = SimpleNamespace(fetch_purgatory=self.purgatory)
         persister: Any = SimpleNamespace(
             send=lambda request, answered: self.requests.append((request, answered))
         )
@@ -81,11 +82,56 @@ def test_a_share_partition_is_loaded_once(parts: Parts) -> None:
     led = parts.shares.find(KEY, parts.partition)
     assert parts.shares.find(KEY, parts.partition) is led
     assert parts.shares.known(KEY) is None
-    parts.answer(state_epoch=1)
+    parts.answer(state_epoch=1, start_offset=4)
     assert parts.shares.known(KEY) is led
     assert led.shares is not None
-    assert led.shares.start_offset == 4, "where the config says"
+    assert led.shares.start_offset == 4
     assert parts.checked == [KEY], "a fetch may go on"
+
+
+def test_where_a_new_share_partition_begins_is_stored_before_anything_is_delivered(
+    parts: Parts,
+) -> None:
+    """The next leader would begin at its own latest offset."""
+    led = parts.shares.find(KEY, parts.partition)
+    assert parts.answer(state_epoch=1) == ReadState(KEY, 3)
+    assert parts.shares.known(KEY) is None
+    assert parts.answer() == WriteState(KEY, 1, 3, 4, 0)
+    assert led.shares is not None
+    assert (led.shares.start_offset, led.shares.state_epoch) == (4, 1), "where the config says"
+
+
+def test_a_beginning_that_is_not_stored_is_an_error_of_loading(parts: Parts) -> None:
+    led = parts.shares.find(KEY, parts.partition)
+    parts.answer(state_epoch=1)
+    parts.answer(ErrorCode.FENCED_LEADER_EPOCH)
+    assert led.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_fetches_that_are_checked_check_others_one_after_the_other(parts: Parts) -> None:
+    """A hundred of them within each other would be too deep."""
+    depth = deepest = 0
+
+    def check(key: object) -> None:
+        nonlocal depth, deepest
+        depth += 1
+        deepest = max(deepest, depth)
+        parts.checked.append(key)
+        if len(parts.checked) < 5:
+            parts.shares.forget(parts.shares.find(KEY, parts.partition))
+        depth -= 1
+
+    parts.purgatory.check = check
+    parts.shares.forget(parts.shares.find(KEY, parts.partition))
+    assert (len(parts.checked), deepest) == (5, 1)
+
+
+def test_after_the_end_nothing_is_loaded(parts: Parts) -> None:
+    parts.loaded()
+    parts.shares.close()
+    with pytest.raises(ApiError) as refusal:
+        parts.shares.find(KEY, parts.partition)
+    assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_changes_are_stored_one_after_the_other_and_together(parts: Parts) -> None:
@@ -159,9 +205,31 @@ def test_a_group_without_sessions_is_forgotten_when_its_records_are_released(par
     led = parts.loaded()
     parts.acquire(led, RecordBatch(0, 1))
     parts.shares.release("m", "g")
-    parts.shares.use("g", is_used=False)
+    parts.shares.unuse("g")
     assert parts.shares.known(KEY) is led
     released = parts.answer()
     assert isinstance(released, WriteState)
-    assert released.batches == [StateBatch(0, 1, DeliveryState.AVAILABLE, 1)]
+    assert released.batches == [StateBatch(0, 1, DeliveryState.AVAILABLE, 0)]
     assert parts.shares.known(KEY) is None
+
+
+def test_a_group_without_sessions_is_not_forgotten_while_a_change_is_stored(parts: Parts) -> None:
+    """It would be read again before that change is there."""
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.clock.now_ms += LOCK_MS
+    parts.timers.pop()()
+    parts.shares.unuse("g")
+    assert parts.shares.known(KEY) is led
+    parts.answer()
+    assert parts.shares.known(KEY) is None
+
+
+def test_a_group_that_has_a_session_again_is_kept(parts: Parts) -> None:
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.shares.unuse("g")
+    parts.shares.find(KEY, parts.partition)
+    parts.accept(led, 0, 1)
+    parts.answer()
+    assert parts.shares.known(KEY) is led

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.share_state import DeliveryState, SharePartitionKey, StateBatch
 from kafkapy.coordinator.shares.messages import (
     DeleteState,
@@ -16,6 +16,7 @@ from kafkapy.coordinator.shares.messages import (
     WriteState,
 )
 from kafkapy.protocol.messages import read_share_group_state as read
+from kafkapy.protocol.messages.write_share_group_state import StateBatch as WireBatch
 from kafkapy.protocol.messages.write_share_group_state import WriteShareGroupStateRequest
 from kafkapy.server.coordinators.share_state_codec import (
     from_answer,
@@ -53,6 +54,14 @@ def test_batches() -> None:
     message = to_message(WriteState(KEY, 1, 2, 3, 4, BATCHES))
     assert isinstance(message, WriteShareGroupStateRequest)
     assert state_batches(message.topics[0].partitions[0].state_batches) == BATCHES
+
+
+@pytest.mark.parametrize("state", [1, 3, 5, -1, 127])
+def test_states_that_are_not_stored(state: int) -> None:
+    row = WireBatch(first_offset=0, last_offset=0, delivery_state=state, delivery_count=1)
+    with pytest.raises(ApiError) as refusal:
+        state_batches([row])
+    assert refusal.value.code is ErrorCode.INVALID_REQUEST
 
 
 def test_an_answer() -> None:
