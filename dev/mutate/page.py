@@ -31,7 +31,8 @@ scripts/mutate --list                   # names only
 
 The edits are in `dev/mutate/mutants/`: name, file, old and new text, and what users lose. One whose
 old text is no longer in the code fails a unit test. One that nobody can see says why in its entry,
-and is not run. "uncaught" in the last column means an
+and is not run. One with `tests` in its entry is run with these instead: the simulator has no share
+groups. "uncaught" in the last column means an
 exception or an assertion of production code; `hangs`, that a seed does not end.
 """
 
