@@ -25,7 +25,6 @@ from kafkapy.common.share_state import (
     UNKNOWN_COUNT,
     SharePartitionKey,
     StateBatch,
-    merged,
 )
 from kafkapy.common.topic_partition import (
     SHARE_GROUP_STATE_TOPIC,
@@ -224,7 +223,7 @@ class ShareCoordinator:
             request.leader_epoch,
             request.start_offset,
             request.delivery_complete_count,
-            tuple(merged((), request.batches, request.start_offset)),
+            tuple(request.batches),
         )
         self._store_update(request.key, entry, update, token, StateResult())
 
@@ -479,11 +478,13 @@ def _summary(entry: _Entry | None) -> StateResult:
 
 
 def _check_batches(known: Sequence[StateBatch], new: Sequence[StateBatch]) -> None:
-    """Require that the batches are those of a share partition. Their number is bounded, because
-    they are merged in one go."""
+    """Require that the batches are those of a share partition, in order. Their number is bounded,
+    because they are merged in one go."""
+    end = -1
     for batch in new:
-        if not 0 <= batch.first <= batch.last or batch.delivery_count < 0:
+        if not end < batch.first <= batch.last or batch.delivery_count < 0:
             raise ApiError(ErrorCode.INVALID_REQUEST, "A state batch is invalid.")
+        end = batch.last
     if len(known) + len(new) > _BATCHES_MAX:
         message = f"A share partition has at most {_BATCHES_MAX} state batches."
         raise ApiError(ErrorCode.INVALID_REQUEST, message)

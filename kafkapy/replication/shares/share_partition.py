@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.share_state import DeliveryState, StateBatch, joined
+from kafkapy.common.share_state import DeliveryState, StateBatch, merged
 from kafkapy.replication.shares.records_in_flight import (
     TRANSITIONS,
     AckType,
@@ -363,8 +363,7 @@ class SharePartition:
         change.batches.append(run.batch)
 
     def _finish(self, change: Change) -> Change | None:
-        kept = sorted(each for each in change.batches if each.last >= self.start_offset)
-        change.batches = joined(kept)
+        change.batches = merged((), change.batches, self.start_offset)
         if not change.batches:
             self.stored(change)  # nothing of it is kept
             return None

@@ -36,6 +36,12 @@ _ERRORS: Final = {
 }
 """The errors of the share coordinator as members get them; other codes pass as they are."""
 
+_STALE: Final = frozenset(
+    {ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH, ErrorCode.INVALID_REQUEST}
+)
+"""The errors of storing after which a share partition is loaded again: it has another leader, was
+begun anew, or was deleted."""
+
 _TOLD: Final = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
      ErrorCode.KAFKA_STORAGE_ERROR}
@@ -251,8 +257,8 @@ class SharePartitions:
                 shares.not_stored(change)
         if error is not ErrorCode.NONE:
             logger.warning("Cannot store a change of %s: %s", led.key, error.name)
-            if error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH):
-                self.forget(led)  # it has another leader, or was begun anew
+            if error in _STALE:
+                self.forget(led)
         if led.unsent:
             self._send(led)
         self.arm(led)

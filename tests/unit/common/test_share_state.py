@@ -40,5 +40,3 @@ def test_merged_batches_say_of_each_record_what_is_further_on() -> None:
 def test_many_batches_are_merged_in_a_moment() -> None:
     batches = [StateBatch(n, n + 5, STATES[n % 3], n % 2) for n in range(0, 100_000, 2)]
     assert len(merged(batches[::2], batches[1::2], 0)) <= 2 * len(batches)
-    upside_down = [StateBatch(9, 3, STATES[0], 1), StateBatch(5, 5, STATES[1], 1)]
-    assert merged((), upside_down, 0) == [StateBatch(5, 5, STATES[1], 1)]

@@ -160,9 +160,10 @@ def test_a_write_that_comes_late_undoes_nothing(shell: Shell) -> None:
         [StateBatch(3, 2, ACKED, 1)],
         [StateBatch(-1, 2, ACKED, 1)],
         [StateBatch(1, 2, ACKED, -1)],
+        [StateBatch(1, 2, ACKED, 1), StateBatch(2, 3, ACKED, 1)],
         [StateBatch(n, n, ACKED, 1) for n in range(20_001)],
     ],
-    ids=["upside down", "negative", "negative count", "too many"],
+    ids=["upside down", "negative", "negative count", "overlapping", "too many"],
 )
 def test_batches_that_are_none(shell: Shell, batches: list[StateBatch]) -> None:
     write = replace(shell.write(0, 1), batches=batches)

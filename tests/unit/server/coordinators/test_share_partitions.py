@@ -178,6 +178,11 @@ def test_a_change_that_is_not_stored_is_told(parts: Parts) -> None:
     parts.answer(ErrorCode.FENCED_STATE_EPOCH)
     assert parts.answers[-1] is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert parts.shares.known(KEY) is None, "it is loaded again"
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.accept(led, 0, 1)
+    parts.answer(ErrorCode.INVALID_REQUEST)
+    assert parts.shares.known(KEY) is None, "it was deleted"
 
 
 def test_errors_of_loading(parts: Parts) -> None:
