@@ -93,20 +93,20 @@ class ShareFetches:
         there is an error to tell."""
         try:
             led, partition = self._led(wanted)
+            if led.error is not ErrorCode.NONE:
+                return None
+            if led.shares is None or not led.shares.can_acquire:
+                return 0
+            isolation = self._configs.isolation(wanted.key.group_id)
+            offset = led.shares.next_fetch_offset
+            if offset >= partition.upper_bound(CONSUMER, isolation):
+                return 0
+            if limit <= 1:
+                return 1
+            start = partition.log.offset_metadata(offset)
+            end = partition.upper_bound_metadata(CONSUMER, isolation)
         except (ApiError, LogDirFailure):
             return None
-        if led.error is not ErrorCode.NONE:
-            return None
-        if led.shares is None or not led.shares.can_acquire:
-            return 0
-        isolation = self._configs.isolation(wanted.key.group_id)
-        offset = led.shares.next_fetch_offset
-        if offset >= partition.upper_bound(CONSUMER, isolation):
-            return 0
-        if limit <= 1:
-            return 1
-        start = partition.log.offset_metadata(offset)
-        end = partition.upper_bound_metadata(CONSUMER, isolation)
         if end.segment_base_offset != start.segment_base_offset:
             return limit
         return end.position - start.position
@@ -153,12 +153,12 @@ class ShareFetches:
                 is_first,
                 isolation == READ_COMMITTED,
             )
+            batches = _Batches.of(found)
         except ApiError as refusal:
             return ShareRow(wanted, refusal.code)
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
             return ShareRow(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
-        batches = _Batches.of(found)
         acquired = shares.acquire(
             self._clock.monotonic_ms(),
             params.member_id,

@@ -113,6 +113,7 @@ class SharePartitions:
             read = ReadState(key, partition.leader_epoch)
             self._persister.send(read, partial(self._loaded, led))
         elif led.shares is not None:
+            led.shares.limits = self._configs.limits(key.group_id)
             led.shares.advance_start(partition.log.log_start_offset)
         led.is_unused = False
         return led

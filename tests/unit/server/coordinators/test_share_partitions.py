@@ -30,6 +30,7 @@ class Parts:
         self.checked: list[object] = []
         self.timers: list[Callable[[], None]] = []
         self.answers: list[ErrorCode] = []
+        self.limits = ShareLimits()
         self.partition: Any = SimpleNamespace(
             leader_epoch=3,
             topic_partition=TopicPartition("t", 0),
@@ -41,7 +42,7 @@ class Parts:
             send=lambda request, answered: self.requests.append((request, answered))
         )
         configs: Any = SimpleNamespace(
-            limits=lambda group_id: ShareLimits(), start_offset=lambda group_id, log: 4
+            limits=lambda group_id: self.limits, start_offset=lambda group_id, log: 4
         )
         later: Any = self._call_later
         self.shares = SharePartitions(replicas, persister, configs, self.clock, later)
@@ -124,6 +125,15 @@ def test_fetches_that_are_checked_check_others_one_after_the_other(parts: Parts)
     parts.purgatory.check = check
     parts.shares.forget(parts.shares.find(KEY, parts.partition))
     assert (len(parts.checked), deepest) == (5, 1)
+
+
+def test_configs_that_change_count_for_the_next_fetch(parts: Parts) -> None:
+    """Members hear of the new duration of locks at once."""
+    led = parts.loaded()
+    parts.limits = ShareLimits(lock_duration_ms=1)
+    parts.shares.find(KEY, parts.partition)
+    assert led.shares is not None
+    assert led.shares.limits == parts.limits
 
 
 def test_after_the_end_nothing_is_loaded(parts: Parts) -> None:
