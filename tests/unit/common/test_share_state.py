@@ -38,5 +38,5 @@ def test_merged_batches_say_of_each_record_what_is_further_on() -> None:
 
 
 def test_many_batches_are_merged_in_a_moment() -> None:
-    batches = [StateBatch(n, n + 5, STATES[n % 3], n % 2) for n in range(0, 100_000, 2)]
+    batches = [StateBatch(n, n + 5, STATES[n % 3], n % 2) for n in range(0, 20_000, 2)]
     assert len(merged(batches[::2], batches[1::2], 0)) <= 2 * len(batches)
