@@ -22,7 +22,7 @@ from dev.mutate.mutant import Mutant
 
 ROOT: Final = Path(__file__).parents[2]
 COPIED: Final = ("kafkapy", "tests/simulation", "tests/harness", "dev/mutate", "dev/simulate")
-_TESTS: Final = ("tests/conftest.py", "tests/unit", "tests/scenarios")
+_TESTS: Final = ("pyproject.toml", "tests/unit", "tests/scenarios")
 HANGS: Final = "hangs"
 CRASHES: Final = "crashes"
 _SEED_LIMIT_S: Final = 240
@@ -69,11 +69,11 @@ def hunt(mutant: Mutant, first: int, count: int) -> Result:
 
 def _test(mutant: Mutant, copy: Path, began_s: float) -> Result:
     """Run the tests of a mutant. One is caught by a test that fails, not by one that cannot run."""
-    for name in ("pyproject.toml", *_TESTS):
+    for name in _TESTS:
         source = ROOT / name
         copy_one = shutil.copytree if source.is_dir() else shutil.copy2
         copy_one(source, copy / name)
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--noconftest", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, *mutant.tests.split()], cwd=copy, capture_output=True, text=True, check=False
     )
@@ -82,7 +82,8 @@ def _test(mutant: Mutant, copy: Path, began_s: float) -> Result:
         test = failed[1].partition("[")[0].rpartition("/")[2]
         checker, violation = test.replace("::", " "), failed[0]
     else:
-        checker, violation = ("", "") if done.returncode == 0 else (CRASHES, done.stdout[-500:])
+        output = done.stdout + done.stderr
+        checker, violation = ("", "") if done.returncode == 0 else (CRASHES, output[-500:])
     return Result(mutant, 1, 0, checker, violation, time.monotonic() - began_s)
 
 
