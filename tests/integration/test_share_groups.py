@@ -49,7 +49,6 @@ SETTINGS = {
     "zookeeper.session.timeout.ms": "6000",
 }
 JAVA_MEMBER = "org.apache.kafka.tools.VerifiableShareConsumer"
-JAVA_CONSOLE = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
 HAS_KAFKA_4 = apache_kafka.installed(apache_kafka.KAFKA_4)
 
 Place = tuple[int, int]
@@ -220,24 +219,16 @@ def test_a_lock_ends_when_its_member_is_silent(brokers: BrokerGroup) -> None:
 
 
 def test_a_record_is_delivered_so_many_times(brokers: BrokerGroup) -> None:
-    """Java's console consumer releases each record, until the limit of five deliveries."""
-    if not HAS_KAFKA_4:
-        unchecked.note("Java's console share consumer", "no Apache Kafka 4")
-        return
     create(brokers, "limit", 1)
     produce(brokers, "limit", 1)
-    show = ("print.offset=true", "print.delivery=true", "print.value=false")
-    done = apache_kafka.run_tool(
-        JAVA_CONSOLE,
-        *("--bootstrap-server", brokers.bootstrap_servers, "--topic", "limit", "--group", "limit"),
-        *("--release", "--max-messages", str(5 * BATCH)),
-        *(word for each in show for word in ("--formatter-property", each)),
-        release=apache_kafka.KAFKA_4,
-    )
-    lines = [line for line in done.stdout.decode().splitlines() if line.startswith("Offset:")]
-    expected = {f"Offset:{offset}\tDelivery:{n}" for offset in range(BATCH) for n in range(1, 6)}
-    assert Counter(lines) == Counter(expected)
-    wait_until(lambda: left(brokers, "limit") == 0, "all are archived", LIMIT_S)
+    with Member(brokers, "limit") as member:
+        wait_until(
+            lambda: not member.poll(AcknowledgeType.RELEASE) and left(brokers, "limit") == 0,
+            "all are archived",
+            LIMIT_S,
+        )
+        assert len(member.counts) == BATCH
+        assert all(counts == [1, 2, 3, 4, 5] for counts in member.counts.values())
 
 
 def test_tools_show_share_groups(brokers: BrokerGroup) -> None:
