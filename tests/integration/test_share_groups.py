@@ -248,6 +248,11 @@ def test_tools_show_share_groups(brokers: BrokerGroup) -> None:
         wait_until(lambda: not member.poll() and left(brokers, "shown") == 0, "all", LIMIT_S)
         [row] = data("--describe", "--group", "shown", "--members")
         assert row["assignment"] == [{"topic": "shown", "partition": 0}]
+        used = ("--group", "shown", "--topic", "shown", "--to-latest", "--dry-run")
+        refused = kafkapy("share-groups", *servers, "--reset-offsets", *used)
+        assert (refused.status, "group 'shown' is not empty." in refused.stderr) == (1, True)
+        refused = kafkapy("share-groups", *servers, "--delete", "--group", "shown")
+        assert "due to: Share group 'shown' is not EMPTY." in refused.stdout
     [row] = data("--describe", "--group", "shown")
     assert row["lag"] == 0  # as in Kafka, the stored start offset is that before the last change
     reset = ("--reset-offsets", "--group", "shown", "--topic", "shown", "--execute")

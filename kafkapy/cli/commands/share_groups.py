@@ -194,14 +194,18 @@ def _delete(
     from kafkapy.cli.views.share_groups import deleted_groups_report
     from kafkapy.common.errors import ErrorCode
 
-    shares = {group.group_id for group in list_share_groups(cluster)}
+    states = {group.group_id: group.state for group in list_share_groups(cluster)}
     wanted = _groups(cluster, options)
-    results: dict[str, ApiError | None] = {
-        group: ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group '{group}' is not a share group.")
-        for group in wanted
-        if group not in shares
-    }
-    results |= delete_groups(cluster, [group for group in wanted if group in shares])
+    results: dict[str, ApiError | None] = dict.fromkeys(wanted)
+    for group in wanted:
+        if group not in states:
+            message = f"Group '{group}' is not a share group."
+            results[group] = ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+        elif states[group] != "Empty":
+            message = f"Share group '{group}' is not EMPTY."
+            results[group] = ApiError(ErrorCode.NON_EMPTY_GROUP, message)
+    left = [group for group in wanted if results[group] is None]
+    results |= delete_groups(cluster, left)
     if any(results.values()):
         failures.add()
     show(env, deleted_groups_report(results), options.output)
@@ -234,6 +238,7 @@ def _reset_offsets(
     from kafkapy.tools.groups.offset_reset import plan
 
     group = options.group[0]
+    _require_empty(cluster, group)
     try:
         partitions = _partitions(cluster, options, group)
         planned = plan(_reset(options), partitions, {}, ClusterOffsets(cluster), env.warn)
@@ -245,6 +250,24 @@ def _reset_offsets(
                 failures.tell(f"{partition}: {refused.message}", refused)
                 del planned[partition]
     show(env, reset_report(group, planned, executed=options.execute), options.output)
+
+
+def _require_empty(cluster: Cluster, group: str) -> None:
+    """
+    Raises:
+        UsageError: the group has members; as in Kafka's tool, also for a plan.
+    """
+    from kafkapy.admin.share_groups import describe_share_group
+    from kafkapy.common.errors import ErrorCode
+
+    try:
+        state = describe_share_group(cluster, group).state
+    except ApiError as error:
+        if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        return
+    if state not in ("Empty", "Dead"):
+        raise UsageError(f"Share group '{group}' is not empty.")
 
 
 def _partitions(cluster: Cluster, options: ShareGroupsOptions, group: str) -> list[TopicPartition]:
