@@ -30,7 +30,8 @@ _SEED_LIMIT_S: Final = 240
 
 
 class Result(NamedTuple):
-    """`seeds` is how many were run; `checker` caught the mutant in the last of them, if any did."""
+    """`seeds` is how many were run; `checker` caught the mutant in the last of them, if any did; or
+    a test did, without a seed."""
 
     mutant: Mutant
     seeds: int
@@ -84,7 +85,7 @@ def _test(mutant: Mutant, copy: Path, began_s: float) -> Result:
     else:
         output = done.stdout + done.stderr
         checker, violation = ("", "") if done.returncode == 0 else (CRASHES, output[-500:])
-    return Result(mutant, 1, 0, checker, violation, time.monotonic() - began_s)
+    return Result(mutant, 0, 0, checker, violation, time.monotonic() - began_s)
 
 
 def copy_tree(target: Path) -> None:
