@@ -37,7 +37,7 @@ class ShareGroup(ConsumerGroup):
     """The state of one group. `requested`: share partitions that the share coordinator is just
     beginning."""
 
-    __slots__ = ("requested", "states", "topics_hash")
+    __slots__ = ("_unassigned", "requested", "states", "topics_hash")
 
     group_type = SHARE_GROUP_TYPE
     protocol_type = SHARE_PROTOCOL_TYPE
@@ -48,6 +48,7 @@ class ShareGroup(ConsumerGroup):
         self.states = ShareStates()
         self.topics_hash = 0
         self.requested: set[TopicIdPartition] = set()
+        self._unassigned: bool | None = None  # until the next record
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -67,6 +68,11 @@ class ShareGroup(ConsumerGroup):
     @property
     def unassigned(self) -> bool:
         """Whether there are share partitions to assign that are not in the target."""
+        if self._unassigned is None:
+            self._unassigned = self._has_unassigned()
+        return self._unassigned
+
+    def _has_unassigned(self) -> bool:
         target = {each for mine in self.target.values() for each in partitions_of(mine)}
         subscribed = {topic.topic_id for topic in self.topics.values()}
         return any(
@@ -76,6 +82,9 @@ class ShareGroup(ConsumerGroup):
 
     def uninitialized(self) -> set[TopicIdPartition]:
         """The partitions of its topics whose state has not begun."""
+        begun = self.states.initialized
+        if all(len(begun.get(t.topic_id, ())) >= t.num_partitions for t in self.topics.values()):
+            return set()  # nearly always: each heartbeat comes here
         known = set(partitions_of(self.states.initialized))
         return {
             partition
@@ -94,7 +103,7 @@ class ShareGroup(ConsumerGroup):
         known."""
         is_same = super().has_topics(topics)
         if not is_same and not self.topics and topics_hash(topics) == self.topics_hash:
-            self.topics = topics
+            self.topics, self._unassigned = topics, None
             return True
         return is_same
 
@@ -124,6 +133,7 @@ class ShareGroup(ConsumerGroup):
 
     def apply(self, key: ConsumerKey, value: Value | None) -> None:
         """Apply one record; None is a tombstone."""
+        self._unassigned = None
         if key.type is RecordType.SHARE_STATES:
             assert value is None or isinstance(value, ShareStates), "a record of share partitions"
             self.states = value or ShareStates()
