@@ -234,7 +234,7 @@ def main() -> int:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="--kafka: some rows, in 3 minutes; --growth: in 2; --cores: one run of each",
+        help="--kafka: some rows, in 3 minutes; --growth: in 2; --cores: two runs of each",
     )
     parser.add_argument("--tools", action="store_true", help="the tools: --only starts, or tools")
     options = parser.parse_args()
