@@ -99,6 +99,18 @@ TESTED_ELSEWHERE = {
     "kafkapy/tools/supervisor/supervisor.py": "tests/integration/test_processes.py",
     "kafkapy/server/system.py": "test_pid_file.py; every test with a broker process",
 }
+# State of modules that changes, and why two threads may change it at a time.
+MODULE_STATE = {
+    "kafkapy/protocol/messages/__init__.py _CLASSES": "each key has one value, an imported class",
+    "kafkapy/protocol/primitives.py few_numbers": "a pure function: computed twice at worst",
+    "kafkapy/protocol/schema.py _arrays_of": "a pure function: computed twice at worst",
+    "kafkapy/replication/replication_quota.py _partitions_on": "a pure function",
+    "kafkapy/server/config/config_documentation.py _texts": "a file that does not change",
+    "kafkapy/server/coordinators/group_topics.py _pattern": "a pure function",
+    "kafkapy/spark/source/arrow.py _constants": "a pure function",
+    "kafkapy/spark/workers/engine.py clusters": "only the thread of a Spark worker reads ranges",
+    "kafkapy/storage/filesystem.py _threads": "a pool of threads too many at worst",
+}
 # Modules that are found by name.
 USED_BY_NAME = {
     "kafkapy/cli/framework/typer_form.py": "the app that tests hand to CliRunner",
@@ -464,3 +476,59 @@ def test_records_name_files_that_are_there() -> None:
         if name not in there
     )
     expect_none("files that are not in the repository", gone)
+
+
+MUTABLE = {"dict", "list", "set", "bytearray", "deque", "defaultdict", "Counter", "OrderedDict"}
+MUTABLE |= {"WeakSet", "WeakKeyDictionary", "WeakValueDictionary", "count"}
+MUTATES = {"append", "add", "update", "pop", "setdefault", "clear", "extend", "remove", "discard"}
+MUTATES |= {"insert", "popitem", "appendleft", "popleft"}
+
+
+def last_name(node: ast.AST) -> str:
+    """`count` of `count`, `count()` and `itertools.count`; empty for other expressions."""
+    if isinstance(node, ast.Call | ast.Subscript):
+        return last_name(node.func if isinstance(node, ast.Call) else node.value)
+    return getattr(node, "id", "") or getattr(node, "attr", "")
+
+
+def containers(path: str) -> set[str]:
+    """The names of a module that hold what can change."""
+    found = set()
+    literals = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
+    for node in tree(path).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        if isinstance(value, literals) or (
+            isinstance(value, ast.Call) and last_name(value) in MUTABLE
+        ):
+            found |= {each.id for each in targets if isinstance(each, ast.Name)}
+    return found
+
+
+def changed_state(path: str) -> Iterator[str]:
+    """The names of a module whose values functions change: globals, containers, caches."""
+    names = containers(path)
+    for node in nodes(path):
+        if isinstance(node, ast.Global):
+            yield from node.names
+        elif isinstance(node, ast.FunctionDef):
+            if any(last_name(each) in ("cache", "lru_cache") for each in node.decorator_list):
+                yield node.name
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            if isinstance(owner, ast.Name) and owner.id in names and node.func.attr in MUTATES:
+                yield owner.id
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            if isinstance(node.value, ast.Name) and node.value.id in names:
+                yield node.value.id
+        elif isinstance(node, ast.Call) and last_name(node) == "next":
+            yield from (
+                each.id for each in node.args if isinstance(each, ast.Name) and each.id in names
+            )
+
+
+def test_state_of_modules_has_an_owner() -> None:
+    """Threads of a free-threaded interpreter would change it at the same time (decision 54)."""
+    found = {f"{path} {name}" for path in python_files("kafkapy") for name in changed_state(path)}
+    expect_none("state of a module that changes", sorted(found - MODULE_STATE.keys()))
+    expect_none("not changed any more", sorted(MODULE_STATE.keys() - found))
