@@ -39,10 +39,6 @@ OF_ONE = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",  # or who consumes meanwhile begins after the load
-}
-
-
-OF_ONE_4 = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
@@ -132,8 +128,19 @@ class Servers:
         needs_zookeeper = not self._is_kraft and (system is System.APACHE or count > 1)
         self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs_zookeeper else None
         if count == 1:
-            settings = {**OF_ONE, **(OF_ONE_4 if self._is_kraft else {}), **settings}
+            settings = {**OF_ONE, **settings}
         self.brokers = [self._broker(index, settings) for index in range(count)]
+
+    def _command(self, file: Path) -> list[str]:
+        """The command that starts the broker of a property file."""
+        if self.system is System.KAFKAPY:
+            return [KAFKAPY, "server", "start", str(file)]
+        release = apache_kafka.KAFKA_4 if self._is_kraft else apache_kafka.KAFKA_3
+        if self._is_kraft:
+            words = ("format", "-t", CLUSTER_ID, "-c", str(file))
+            done = apache_kafka.run_tool(apache_kafka.STORAGE_TOOL, *words, release=release)
+            assert done.returncode == 0, done.stderr.decode()
+        return jvm_command(apache_kafka.BROKER, str(file), heap=BROKER_HEAP, release=release)
 
     def _broker(self, broker_id: int, settings: Mapping[str, str]) -> ServerProcess:
         port = free_port()
@@ -153,16 +160,7 @@ class Servers:
             properties |= self._quorum(broker_id, listeners)
         file = self.directory / f"broker-{broker_id}.properties"
         apache_kafka.write_properties(file, properties)
-        release = apache_kafka.KAFKA_4 if self._is_kraft else apache_kafka.KAFKA_3
-        if self.system is System.KAFKAPY:
-            command = [KAFKAPY, "server", "start", str(file)]
-        else:
-            words = (apache_kafka.BROKER, str(file))
-            command = jvm_command(*words, heap=BROKER_HEAP, release=release)
-        if self._is_kraft:
-            format_words = ("format", "-t", CLUSTER_ID, "-c", str(file))
-            done = apache_kafka.run_tool(apache_kafka.STORAGE_TOOL, *format_words, release=release)
-            assert done.returncode == 0, done.stderr.decode()
+        command = self._command(file)
         output = self.directory / f"broker-{broker_id}.out"
         return ServerProcess(command, port, output, self.system.value)
 

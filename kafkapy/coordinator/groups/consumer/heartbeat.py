@@ -107,9 +107,9 @@ def _find(core: Core, request: ConsumerHeartbeat) -> _Found:
     """
     group_id = request.group_id
     group = core.registry.find(group_id)
-    if group is not None and group.consumer is not None:
+    if group is not None and group.consumer is not None and group.consumer.holds_offsets:
         return _Found(group, group.consumer)
-    if request.member_epoch != 0:
+    if request.member_epoch != 0 or (group is not None and group.consumer is not None):
         kind = "Group" if request.member_epoch < 0 else "Consumer group"
         what = f"{kind} {group_id} not found."
         if group is not None:

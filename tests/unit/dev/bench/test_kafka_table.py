@@ -1,4 +1,4 @@
-"""Rows of the table of `scripts/bench --kafka`."""
+"""Ratios in the table of `scripts/bench --kafka`."""
 
 from __future__ import annotations
 
