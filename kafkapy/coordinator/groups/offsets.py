@@ -36,7 +36,7 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
         group = core.registry.find(request.group_id)
         if group is None and _may_create(request):
             group = core.registry.get_or_create(request.group_id, core.clock.time_ms())
-        error = _unknown(request) if group is None else _check(group, request)
+        error = _unknown(request) if group is None else _check(core, group, request)
     is_member = request.producer is None and group is not None and group.state is not EMPTY
     if group is not None and error is ErrorCode.NONE and is_member:
         # PreparingRebalance takes commits too: the members' last ones before they rejoin.
@@ -69,9 +69,9 @@ def _unknown(request: CommitOffsets) -> ErrorCode:
     return ErrorCode.GROUP_ID_NOT_FOUND if knows_groups else ErrorCode.ILLEGAL_GENERATION
 
 
-def _check(group: Group, request: CommitOffsets) -> ErrorCode:
+def _check(core: Core, group: Group, request: CommitOffsets) -> ErrorCode:
     if group.consumer is not None:
-        return fencing.check_commit(group.consumer, request)
+        return fencing.check_commit(group.consumer, request, core.topics)
     if request.generation_id < 0:
         unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
         if request.producer is not None and unnamed:

@@ -14,11 +14,7 @@ from tests.harness.cores.hot_path import Client
 from tests.harness.cores.server_parts import Parts
 from tests.harness.protocol import group_refusals
 
-RECORDED = {
-    **group_refusals.recorded(),
-    # Kafka 4.3 takes it while the partition is the member's (KIP-1251).
-    "commit at an epoch of the past": ["STALE_MEMBER_EPOCH"],
-}
+RECORDED = group_refusals.recorded()
 
 
 @pytest.fixture(scope="module")
