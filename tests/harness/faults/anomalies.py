@@ -26,6 +26,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from enum import Enum
+from math import inf
 from typing import NamedTuple
 
 PRODUCER_STEP = 10**9
@@ -69,13 +70,15 @@ class Send(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """Records of one partition from one poll of one consumer, in the order of the poll."""
+    """Records of one partition from one poll of one consumer, in the order of the poll. `at` is
+    when the poll was over, for those who compare it with something."""
 
     consumer: str
     mode: Mode
     partition: int
     offsets: array[int]
     values: array[int]
+    at: float = inf
 
 
 class History:
