@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,7 +33,40 @@ QUICK_TO_RECONNECT = {
 }
 
 
-class Writer(threading.Thread):
+LOGGED = {"debug": "eos", "log_level": 7}
+"""What librdkafka says of epochs, sequences and transactions."""
+
+
+def logger_to(file: Path) -> logging.Logger:
+    """A logger for librdkafka; close its handlers."""
+    logger = logging.Logger(file.stem)
+    handler = logging.FileHandler(file, delay=True)
+    handler.setFormatter(logging.Formatter("[%(asctime)s] %(message)s"))
+    logger.addHandler(handler)
+    return logger
+
+
+class Sender(threading.Thread):
+    """A thread that produces until it is told to stop."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self.acked = 0
+        self.failures: Counter[str] = Counter()
+        self.fatal_errors: list[str] = []
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """Stop sending and wait for the last answer."""
+        self._stopping.set()
+        self.join()
+
+    def abandon(self) -> None:
+        """Stop, whatever is in flight."""
+        self.stop()
+
+
+class Writer(Sender):
     """Sends to each partition in turn, about `rate` records a second, until told to stop.
 
     A producer with a fatal error is replaced; `fatal_errors` keeps them. The file `log` has what
@@ -52,13 +86,8 @@ class Writer(threading.Thread):
         log: Path,
         in_flight: int,
     ) -> None:
-        super().__init__(name=f"writer-{number}", daemon=True)
-        self._logger = logging.Logger(self.name)
-        handler = logging.FileHandler(log, delay=True)
-        handler.setFormatter(logging.Formatter("[%(asctime)s] %(message)s"))
-        self._logger.addHandler(handler)
-        self.fatal_errors: list[str] = []
-        self.failures: dict[str, int] = defaultdict(int)
+        super().__init__(f"writer-{number}")
+        self._logger = logger_to(log)
         self._servers = servers
         self._topic = topic
         self._partitions = partitions
@@ -67,18 +96,10 @@ class Writer(threading.Thread):
         self._number = number
         self._in_flight = in_flight
         self._next = [0] * partitions
-        self._stopping = threading.Event()
         self._abandoned = False
-        self.acked = 0
         self.start()
 
-    def stop(self) -> None:
-        """Stop sending and wait for the last answer."""
-        self._stopping.set()
-        self.join()
-
     def abandon(self) -> None:
-        """Stop, whatever is in flight."""
         self._abandoned = True
         self.stop()
 
@@ -115,8 +136,7 @@ class Writer(threading.Thread):
                 "request.timeout.ms": 5000,
                 "max.in.flight.requests.per.connection": self._in_flight,
                 **QUICK_TO_RECONNECT,
-                "debug": "eos",
-                "log_level": 7,
+                **LOGGED,
             },
             logger=self._logger,
         )
@@ -155,10 +175,10 @@ class Writer(threading.Thread):
         return note
 
 
-class Reader(threading.Thread):
-    """Polls until told to stop. `position[partition]` is the next offset due.
+class Poller:
+    """A consumer whose polls are kept. `position[partition]` is the next offset due.
 
-    An assigned reader resets nothing: a position that the cluster says it never had is kept in
+    An assigned one resets nothing: a position that the cluster says it never had is kept in
     `lost_positions`, and it goes on there.
     """
 
@@ -171,14 +191,13 @@ class Reader(threading.Thread):
         name: str,
         group: str | None = None,
     ) -> None:
-        super().__init__(name=name, daemon=True)
+        self.name = name
         self.mode = Mode.ASSIGN if group is None else Mode.SUBSCRIBE
         self.position = [0] * partitions
         self.lost_positions: list[str] = []
         self.errors: dict[str, int] = defaultdict(int)
         self._topic = topic
         self._history = history
-        self._stopping = threading.Event()
         self._consumer = Consumer(
             {
                 "bootstrap.servers": servers,
@@ -195,31 +214,27 @@ class Reader(threading.Thread):
             self._assign()
         else:
             self._consumer.subscribe([topic])
-        self.start()
 
     def _assign(self) -> None:
-        """Go on where this reader is."""
+        """Go on where this consumer is."""
         here = [TopicPartition(self._topic, p, at) for p, at in enumerate(self.position)]
         self._consumer.assign(here)
 
-    def stop(self) -> None:
-        self._stopping.set()
-        self.join()
-        self._consumer.close()
-
-    def run(self) -> None:
-        while not self._stopping.is_set():
-            rows: dict[int, list[tuple[int, int]]] = defaultdict(list)
-            for message in self._consumer.consume(500, 0.2):
-                error = message.error()
-                if error is not None:
-                    self._failed(error, message)
-                    continue
-                value = int(message.value().split(b" ", 1)[0])
-                rows[message.partition()].append((message.offset(), value))
-                self.position[message.partition()] = message.offset() + 1
-            for partition, run in rows.items():
-                self._history.polls.append(Poll(self.name, self.mode, partition, *run_of(run)))
+    def poll(self, records: int = 500) -> list[Poll]:
+        """What comes within 0.2 s, by partition."""
+        rows: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for message in self._consumer.consume(records, 0.2):
+            error = message.error()
+            if error is not None:
+                self._failed(error, message)
+                continue
+            value = int(message.value().split(b" ", 1)[0])
+            rows[message.partition()].append((message.offset(), value))
+            self.position[message.partition()] = message.offset() + 1
+        at = time.monotonic()
+        found = [Poll(self.name, self.mode, p, *run_of(run), at) for p, run in rows.items()]
+        self._history.polls += found
+        return found
 
     def _failed(self, error: KafkaError, message: Message) -> None:
         self.errors[error.name()] += 1
@@ -229,6 +244,28 @@ class Reader(threading.Thread):
                 f"partition {partition} position {self.position[partition]}: {error.str()}"
             )
             self._assign()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Reader(threading.Thread):
+    """Polls until told to stop."""
+
+    def __init__(self, poller: Poller) -> None:
+        super().__init__(name=poller.name, daemon=True)
+        self.poller = poller
+        self._stopping = threading.Event()
+        self.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+        self.poller.close()
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            self.poller.poll()
 
 
 def high_watermarks(servers: str, topic: str, partitions: int, limit_s: float = 60.0) -> list[int]:
@@ -277,16 +314,16 @@ def wait_for_empty_group(servers: str, group: str, limit_s: float = 60.0) -> Non
     wait_until(lacking, limit_s, f"group {group} is not empty")
 
 
-def drained(readers: list[Reader], ends: list[int]) -> list[str]:
-    """Readers that have not read up to `ends` yet: assigned ones, and the group as a whole."""
+def drained(pollers: list[Poller], ends: list[int]) -> list[str]:
+    """Pollers that have not read up to `ends` yet: assigned ones, and the group as a whole."""
     late = []
     groups: dict[Mode, list[int]] = {}
-    for reader in readers:
-        if reader.mode is Mode.ASSIGN:
-            late += _late(reader.name, reader.position, ends)
+    for poller in pollers:
+        if poller.mode is Mode.ASSIGN:
+            late += _late(poller.name, poller.position, ends)
         else:
-            best = groups.setdefault(reader.mode, [0] * len(ends))
-            groups[reader.mode] = [max(pair) for pair in zip(best, reader.position, strict=True)]
+            best = groups.setdefault(poller.mode, [0] * len(ends))
+            groups[poller.mode] = [max(pair) for pair in zip(best, poller.position, strict=True)]
     for mode, position in groups.items():
         late += _late(mode.value, position, ends)
     return late

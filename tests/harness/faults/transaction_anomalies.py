@@ -200,7 +200,7 @@ class _View:
 
     def _intermediate_reads(self, txn: Transaction) -> Found:
         own = {(sent.key, sent.value) for sent in txn.sent}
-        seen = own & self._polled_at.keys()
+        seen = {record for record in own if record in self._polled_at}
         for key, value in sorted(seen):
             if txn.fate is not Fate.ABORTED and self._polled_at[key, value] < txn.commit_called:
                 yield "G1b", f"{key} value {value} polled before the commit of the {txn}"
