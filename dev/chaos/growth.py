@@ -39,7 +39,7 @@ MEASURES: Mapping[str, tuple[float, float]] = {
 
 
 def grown(samples: Iterable[Sample]) -> list[str]:
-    """What is more in the last third of a run than in the second, by broker."""
+    """Measures whose median in the last third of a run exceeds that in the second, by broker."""
     by_broker: dict[int, list[Sample]] = defaultdict(list)
     for sample in samples:
         by_broker[sample.broker_id].append(sample)

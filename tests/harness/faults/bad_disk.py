@@ -14,7 +14,7 @@ _PATH_AT = 64
 
 
 class Disorder(Enum):
-    """What a disk does wrong; the values are those of `bad_disk.c`."""
+    """Failures of a disk; the values are those of `bad_disk.c`."""
 
     NONE = b"-"
     EIO = b"E"

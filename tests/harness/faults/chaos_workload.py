@@ -221,7 +221,7 @@ class Poller:
         self._consumer.assign(here)
 
     def poll(self, records: int = 500) -> list[Poll]:
-        """What comes within 0.2 s, by partition."""
+        """Records that arrive within 0.2 s, by partition."""
         rows: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for message in self._consumer.consume(records, 0.2):
             error = message.error()

@@ -148,7 +148,7 @@ class TransactionHistory:
 
 
 class _View:
-    """What is known of all partitions: the visible records in their order, and who sent each."""
+    """The visible records of all partitions in their order, and the transaction of each."""
 
     def __init__(self, history: TransactionHistory) -> None:
         self._transactions = history.transactions
@@ -242,12 +242,12 @@ class _View:
                 last[poll.key] = offset
 
     def _between(self, key: Key, low: int, high: int) -> int:
-        """How many known records are between two offsets."""
+        """Count the known records between two offsets."""
         log = self._log[key]
         return bisect_left(log, (high, -1)) - bisect_left(log, (low + 1, -1))
 
     def _write_order(self) -> dict[int, set[int]]:
-        """Which transaction's record is followed by which one's, in any partition."""
+        """Edges from each transaction to those whose records follow its own, in any partition."""
         number = {id(txn): n for n, txn in enumerate(self._transactions)}
         edges: dict[int, set[int]] = defaultdict(set)
         for key, log in self._log.items():
@@ -260,7 +260,7 @@ class _View:
         return edges
 
     def _read_order(self) -> dict[int, set[int]]:
-        """Which transaction's records were polled by which one."""
+        """Edges from each transaction to those that polled its records."""
         number = {id(txn): n for n, txn in enumerate(self._transactions)}
         edges: dict[int, set[int]] = defaultdict(set)
         for reader, txn in enumerate(self._transactions):

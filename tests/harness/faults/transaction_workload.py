@@ -1,7 +1,7 @@
 """Transactions on a cluster that fails: producers and their zombies, and copiers.
 
-Each transactional id has two live producers: whoever begins a new life fences the other, which goes
-on until it is told so. A worker sends and polls in one transaction; a copier copies what it polls,
+Each transactional id has two live producers. A new instance fences the other one, which continues
+until it gets the error. A worker sends and polls in one transaction; a copier copies what it polls,
 with its group's offsets in the transaction (KIP-98, KIP-447). One in five is aborted.
 """
 
@@ -188,7 +188,7 @@ class Party(Sender):
         raise NotImplementedError
 
     def _go_back(self, transaction: Transaction) -> None:
-        """What is polled in an aborted transaction need not be polled again."""
+        """Return to the first records of an aborted transaction, if they must be copied again."""
 
 
 def delivered(sent: Sent) -> Callable[[KafkaError | None, Message], None]:
@@ -259,7 +259,7 @@ class Copier(Party):
             self._consumer.close()
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """What was polled belongs to whoever is assigned these partitions next."""
+        """Drop the batch: the next owner of these partitions copies it."""
         self._batch.clear()
 
     def _fill(self, producer: Producer, transaction: Transaction) -> None:
