@@ -11,12 +11,10 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from dev.report import ROOT
 from kafkapy.common.topic_partition import TopicPartition
 from tests.harness.faults import table
-from tests.harness.faults.chaos_run import PARTITIONS, TOPIC, Anomalies, Workload
+from tests.harness.faults.chaos_run import PARTITIONS, TOPIC, Anomalies, Workload, create_topic
 from tests.harness.faults.fault_cluster import FaultCluster, Kind, kafkapy_broker
 from tests.harness.faults.table import TableWriter
 from tests.harness.faults.transaction_workload import COPIES, SETTINGS, TransactionWorkload
@@ -43,11 +41,9 @@ class CompactedWorkload(TransactionWorkload):
 
     def _start(self, rate: float) -> None:
         super()._start(rate)
-        servers = self.cluster.bootstrap_servers
         config = {"cleanup.policy": "compact", "segment.bytes": "50000"}
-        wanted = NewTopic(TABLE, TABLE_PARTITIONS, 3, config=config)
-        AdminClient({"bootstrap.servers": servers}).create_topics([wanted])[TABLE].result(60)
-        self._table = TableWriter(servers, TABLE)
+        create_topic(self.cluster, TABLE, TABLE_PARTITIONS, 3, 2, config)
+        self._table = TableWriter(self.cluster.bootstrap_servers, TABLE)
         self.writers.append(self._table)
 
     def _compared(self) -> dict[TopicPartition, list[int]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from types import MappingProxyType
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
@@ -65,10 +66,17 @@ class Verdict(NamedTuple):
         return "\n".join(lines)
 
 
-def create_topic(cluster: FaultCluster, topic: str, partitions: int, rf: int, min_isr: int) -> None:
+def create_topic(
+    cluster: FaultCluster,
+    topic: str,
+    partitions: int,
+    rf: int,
+    min_isr: int,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Make a topic, also while the controller changes."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    config = {"min.insync.replicas": str(min_isr)}
+    config = {"min.insync.replicas": str(min_isr), **more}
     wanted = NewTopic(topic, partitions, rf, config=config)
 
     def lacking() -> list[str]:

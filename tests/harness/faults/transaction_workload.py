@@ -57,7 +57,9 @@ TRANSACTION_LIMIT_S = 10.0
 CALL_S = 20.0
 STOP_LIMIT_S = 90.0
 CATCH_UP_LIMIT_S = 180.0
-EXPECTED_ENDS = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+AFTER_PURGE = {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER}
+"""Ends of librdkafka 2.16 that brokers of both kinds cause (docs/evidence/chaos.md)."""
 
 
 class Seat(NamedTuple):
@@ -85,6 +87,7 @@ class Party(Sender):
         self._numbers = seat.numbers
         self._values = itertools.count()
         self._is_stuck = False
+        self._has_purged = False
         self._chance = random.Random(seat.seed)
         self._logger = logger_to(seat.logs / f"{self.name}.log")
 
@@ -105,6 +108,7 @@ class Party(Sender):
         while not self._stopping.is_set():
             number = next(self._numbers)
             self._values = itertools.count(number * PRODUCER_STEP)
+            self._has_purged = False
             by = Instance(self._id, f"{self.name}.{number}", time.monotonic())
             producer = self._producer()
             try:
@@ -122,7 +126,8 @@ class Party(Sender):
     def _note(self, failure: KafkaException) -> None:
         error = failure.args[0]
         self.failures[error.name()] += 1
-        if error.fatal() and error.code() not in EXPECTED_ENDS:
+        expected = FENCED | AFTER_PURGE if self._has_purged else FENCED
+        if error.fatal() and error.code() not in expected:
             self.fatal_errors.append(f"{self.name}: {error}")
 
     def _producer(self) -> Producer:
@@ -150,8 +155,7 @@ class Party(Sender):
             try:
                 self._fill(producer, transaction)
                 if self._chance.random() < ABORTED:
-                    producer.abort_transaction(CALL_S)
-                    self._go_back(transaction)
+                    self._abort(producer, transaction)
                 else:
                     self._commit(producer, transaction)
             except KafkaException as failure:
@@ -159,8 +163,12 @@ class Party(Sender):
                 if not (is_open and failure.args[0].txn_requires_abort()):
                     raise
                 self._note(failure)
-                producer.abort_transaction(CALL_S)
-                self._go_back(transaction)
+                self._abort(producer, transaction)
+
+    def _abort(self, producer: Producer, transaction: Transaction) -> None:
+        self._has_purged |= any(sent.offset < 0 for sent in transaction.sent)
+        producer.abort_transaction(CALL_S)
+        self._go_back(transaction)
 
     def _commit(self, producer: Producer, transaction: Transaction) -> None:
         """Commit; a time limit that passes is no error of the transaction."""
