@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 
 from dev import plots
 from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.processes.waiting import join
 
 EVERY_S = 2.0
 MIB = 2**20
@@ -38,13 +39,18 @@ MEASURES: Mapping[str, tuple[float, float]] = {
 """By how much a median must rise, as a ratio and as a difference, to be growth."""
 
 
+def by_broker(samples: Iterable[Sample]) -> list[tuple[int, list[Sample]]]:
+    """The samples of each broker, in order of its id."""
+    found: dict[int, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        found[sample.broker_id].append(sample)
+    return sorted(found.items())
+
+
 def grown(samples: Iterable[Sample]) -> list[str]:
     """Measures whose median in the last third of a run exceeds that in the second, by broker."""
-    by_broker: dict[int, list[Sample]] = defaultdict(list)
-    for sample in samples:
-        by_broker[sample.broker_id].append(sample)
     found = []
-    for broker_id, rows in sorted(by_broker.items()):
+    for broker_id, rows in by_broker(samples):
         third = len(rows) // 3
         if not third:
             continue
@@ -58,9 +64,6 @@ def grown(samples: Iterable[Sample]) -> list[str]:
 
 def table(samples: Iterable[Sample]) -> list[list[str]]:
     """First, last and greatest of each measure, by broker."""
-    by_broker: dict[int, list[Sample]] = defaultdict(list)
-    for sample in samples:
-        by_broker[sample.broker_id].append(sample)
     return [
         [
             str(broker_id),
@@ -70,19 +73,20 @@ def table(samples: Iterable[Sample]) -> list[list[str]]:
                 for name in MEASURES
             ),
         ]
-        for broker_id, rows in sorted(by_broker.items())
+        for broker_id, rows in by_broker(samples)
     ]
 
 
 def draw(samples: Iterable[Sample], path: Path) -> None:
     """One picture for each measure, one curve for each broker."""
-    rows = list(samples)
+    of_brokers = by_broker(samples)
     with plots.saved(path, (8, 2.5), columns=len(MEASURES)) as axes:
         for axis, name in zip(axes, MEASURES, strict=True):
-            for broker_id in sorted({row.broker_id for row in rows}):
-                of = [row for row in rows if row.broker_id == broker_id]
-                minutes = [row.seconds / 60 for row in of]
-                axis.plot(minutes, [getattr(row, name) for row in of], label=f"broker {broker_id}")
+            for broker_id, rows in of_brokers:
+                minutes = [row.seconds / 60 for row in rows]
+                axis.plot(
+                    minutes, [getattr(row, name) for row in rows], label=f"broker {broker_id}"
+                )
             axis.set(title=name.replace("_mib", ", MiB"), xlabel="minutes", ylim=(0, None))
         axes[0].legend(fontsize=7)
 
@@ -111,7 +115,7 @@ class Sampler:
     ) -> None:
         self._over.set()
         if self._thread is not None:
-            self._thread.join()
+            join(self._thread)
 
     def _run(self, cluster: FaultCluster) -> None:
         start = time.monotonic()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafkapy.common.topic_partition import TopicPartition
 from tests.harness.faults import chaos_workload
 from tests.harness.faults.anomalies import History
-from tests.harness.faults.chaos_workload import Poller, Reader, Sender, Writer
+from tests.harness.faults.chaos_workload import Party, Poller, Reader, Sender, Writer
 from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 from tests.harness.storage import replica_bytes
 
@@ -64,6 +63,15 @@ class Verdict(NamedTuple):
             lines.append(f"  {name}: {len(cases)}")
             lines += [f"    {case}" for case in cases[:5]]
         return "\n".join(lines)
+
+
+@contextmanager
+def noted(cases: list[str]) -> Iterator[None]:
+    """Keep a failure as a case of an anomaly."""
+    try:
+        yield
+    except AssertionError as failure:
+        cases.append(str(failure))
 
 
 def create_topic(
@@ -131,14 +139,12 @@ class Workload:
 
     def abandon(self) -> None:
         """End the threads, if `finish` did not."""
-        for writer in self.writers:
-            writer.abandon()
-        self._stop_readers()
+        with ExitStack() as ends:
+            for party in self._parties():
+                ends.callback(party.abandon)
 
-    def _stop_readers(self) -> None:
-        for reader in self.readers:
-            if reader.is_alive():
-                reader.stop()
+    def _parties(self) -> list[Party]:
+        return [*self.writers, *self.readers]
 
     @property
     def acked(self) -> int:
@@ -155,21 +161,16 @@ class Workload:
 
     def finish(self, faults: list[str]) -> Verdict:
         """After the faults: full ISRs, a drain, clean stops, the verdict."""
-        found: dict[str, list[str]] = {"not-healed": [], "replicas-differ": [], "lost-position": []}
-        threads: list[threading.Thread] = [*self.writers, *self.readers]
-        found["thread-ended"] = [thread.name for thread in threads if not thread.is_alive()]
+        found: Anomalies = {"not-healed": [], "not-ended": [], "lost-position": []}
+        found["thread-ended"] = [party.name for party in self._parties() if not party.is_alive()]
         full_isr_s = -1.0
-        try:
+        with noted(found["not-healed"]):
             full_isr_s = self.cluster.wait_for_full_isr(ISR_LIMIT_S)
-        except AssertionError as lacking:
-            found["not-healed"].append(str(lacking))
-        try:
+        with noted(found["not-healed"]):
             self._drain()
-        except AssertionError as lacking:
-            found["not-healed"].append(str(lacking))
-        for writer in self.writers:
-            writer.stop()
-        self._stop_readers()
+        for party in self._parties():
+            with noted(found["not-ended"]):
+                party.stop()
         for reader in self.readers:
             found["lost-position"] += reader.poller.lost_positions
         found["fatal-producer-error"] = [e for w in self.writers for e in w.fatal_errors]

@@ -19,9 +19,11 @@ from confluent_kafka.admin import AdminClient
 
 from tests.harness.faults.anomalies import PRODUCER_STEP, History, Mode, Outcome, Poll, Send, run_of
 from tests.harness.faults.fault_cluster import wait_until
+from tests.harness.processes.waiting import join
 
 PADDING = b"x" * 80
 DELIVERY_LIMIT_S = 90.0
+STOP_LIMIT_S = DELIVERY_LIMIT_S + 30
 AT_ONCE = 2
 """Records that a writer produces to a partition in one go: half the requests of one at a time."""
 QUICK_TO_RECONNECT = {
@@ -46,24 +48,31 @@ def logger_to(file: Path) -> logging.Logger:
     return logger
 
 
-class Sender(threading.Thread):
-    """A thread that produces until it is told to stop."""
+class Party(threading.Thread):
+    """A thread with clients of librdkafka, which continues until it is told to stop."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, daemon=True)
-        self.acked = 0
-        self.failures: Counter[str] = Counter()
-        self.fatal_errors: list[str] = []
         self._stopping = threading.Event()
 
     def stop(self) -> None:
-        """Stop sending and wait for the last answer."""
+        """Stop, after the last answer. Fails if a call of librdkafka does not return."""
         self._stopping.set()
-        self.join()
+        join(self, STOP_LIMIT_S)
 
     def abandon(self) -> None:
         """Stop, whatever is in flight."""
         self.stop()
+
+
+class Sender(Party):
+    """A party that produces."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.acked = 0
+        self.failures: Counter[str] = Counter()
+        self.fatal_errors: list[str] = []
 
 
 class Writer(Sender):
@@ -249,23 +258,18 @@ class Poller:
         self._consumer.close()
 
 
-class Reader(threading.Thread):
-    """Polls until told to stop."""
+class Reader(Party):
+    """A party that polls."""
 
     def __init__(self, poller: Poller) -> None:
-        super().__init__(name=poller.name, daemon=True)
+        super().__init__(poller.name)
         self.poller = poller
-        self._stopping = threading.Event()
         self.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self.join()
-        self.poller.close()
 
     def run(self) -> None:
         while not self._stopping.is_set():
             self.poller.poll()
+        self.poller.close()
 
 
 def high_watermarks(servers: str, topic: str, partitions: int, limit_s: float = 60.0) -> list[int]:

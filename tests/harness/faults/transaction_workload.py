@@ -55,7 +55,6 @@ SETTINGS = {
 ABORTED = 0.2
 TRANSACTION_LIMIT_S = 10.0
 CALL_S = 20.0
-STOP_LIMIT_S = 90.0
 CATCH_UP_LIMIT_S = 180.0
 FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 AFTER_PURGE = {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER}
@@ -63,7 +62,7 @@ AFTER_PURGE = {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NU
 
 
 class Seat(NamedTuple):
-    """A party's place: several have the same transactional id."""
+    """A sender's place: several have the same transactional id."""
 
     servers: str
     history: TransactionHistory
@@ -73,7 +72,7 @@ class Seat(NamedTuple):
     logs: Path
 
 
-class Party(Sender):
+class TransactionalSender(Sender):
     """One of the live producers of a transactional id, in one life after the other."""
 
     away_s = (2.0, 8.0)
@@ -86,23 +85,9 @@ class Party(Sender):
         self._id = seat.transactional_id
         self._numbers = seat.numbers
         self._values = itertools.count()
-        self._is_stuck = False
         self._has_purged = False
         self._chance = random.Random(seat.seed)
         self._logger = logger_to(seat.logs / f"{self.name}.log")
-
-    def stop(self) -> None:
-        """End the transaction, and then the thread."""
-        if self._is_stuck:
-            return
-        self._stopping.set()
-        self.join(STOP_LIMIT_S)
-        self._is_stuck = self.is_alive()
-        if self._is_stuck:
-            self.failures["a call that does not return"] += 1
-            return
-        for handler in self._logger.handlers:
-            handler.close()
 
     def run(self) -> None:
         while not self._stopping.is_set():
@@ -122,6 +107,8 @@ class Party(Sender):
                 producer.poll(0)
             del producer
             self._stopping.wait(self._chance.uniform(*self.away_s))
+        for handler in self._logger.handlers:
+            handler.close()
 
     def _note(self, failure: KafkaException) -> None:
         error = failure.args[0]
@@ -210,7 +197,7 @@ def delivered(sent: Sent) -> Callable[[KafkaError | None, Message], None]:
     return note
 
 
-class Worker(Party):
+class Worker(TransactionalSender):
     """Sends to random partitions, and reads all with a consumer that outlives the producers."""
 
     def __init__(self, seat: Seat, partitions: int) -> None:
@@ -237,7 +224,7 @@ class Worker(Party):
             self._stopping.wait(self._chance.uniform(0, 0.1))
 
 
-class Copier(Party):
+class Copier(TransactionalSender):
     """A member of the group of copiers; each life has a consumer of its own."""
 
     away_s = (5.0, 30.0)  # each time the group is rebalanced
