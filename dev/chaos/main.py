@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,13 +22,14 @@ from kazoo.exceptions import KazooException
 
 from dev.chaos import growth, upgrade
 from dev.report import ROOT, add_row, kafkapy_version, machine, replace_rows, table, today
-from tests.harness.faults import chaos_run
+from tests.harness.faults import chaos_run, group_workload, transaction_workload
 from tests.harness.faults.chaos_run import Verdict, Workload
 from tests.harness.faults.fault_cluster import FaultCluster
 from tests.harness.faults.faults import FAULTS, OF_DISKS, Chaos
+from tests.harness.faults.group_workload import GroupWorkload
 from tests.harness.faults.scenario import Scenario
 from tests.harness.faults.system_scenarios import SYSTEM
-from tests.harness.faults.transaction_workload import SETTINGS, TransactionWorkload
+from tests.harness.faults.transaction_workload import TransactionWorkload
 
 DOCUMENT = ROOT / "docs" / "evidence" / "chaos.md"
 CURVES = DOCUMENT.with_suffix(".svg")
@@ -69,6 +70,7 @@ def main() -> int:
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     title = f"seed {seed}, {options.minutes:g} minutes, RF {options.rf}, min ISR {options.min_isr}"
     title += ", transactions" if options.transactions else f", {options.rate:g} records/s"
+    title += ", groups of Kafka 4" * options.groups
     title += f", {options.faults}" * bool(options.faults)
     title += ", bad disks" * options.bad_disks
     if options.apache:
@@ -136,6 +138,7 @@ def chaos(directory: Path, names: list[str], seed: int, options: argparse.Namesp
             print(f"{time.strftime('%H:%M:%S')} {workload.acked:8d} acked; {done}", flush=True)
             yield done
 
+    workload, overrides = chosen(options)
     shape = Scenario(
         faults,
         brokers=options.brokers,
@@ -143,10 +146,10 @@ def chaos(directory: Path, names: list[str], seed: int, options: argparse.Namesp
         min_isr=options.min_isr,
         rate=options.rate,
         log_dirs=2 if options.bad_disks else 1,
-        overrides=SETTINGS if options.transactions else {},
+        overrides=overrides,
         apache=tuple(options.apache),
         own_zookeeper=options.zookeeper == "kafkapy",
-        workload=TransactionWorkload if options.transactions else Workload,
+        workload=workload,
         bad_disks=options.bad_disks,
     )
     with growth.Sampler(chaos_run.TOPIC) as sampler:
@@ -156,6 +159,15 @@ def chaos(directory: Path, names: list[str], seed: int, options: argparse.Namesp
         growth.draw(sampler.samples, CURVES)
     verdict.anomalies["growth"] = growth.grown(sampler.samples)
     return verdict
+
+
+def chosen(options: argparse.Namespace) -> tuple[type[Workload], Mapping[str, str]]:
+    """The clients of a run, and the settings that they need."""
+    if options.transactions:
+        return TransactionWorkload, transaction_workload.SETTINGS
+    if options.groups:
+        return GroupWorkload, group_workload.SETTINGS
+    return Workload, {}
 
 
 def run_one(
@@ -226,8 +238,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--zookeeper", choices=("apache", "kafkapy"), default="apache", help="whose ZooKeeper"
     )
-    parser.add_argument(
+    clients = parser.add_mutually_exclusive_group()
+    clients.add_argument(
         "--transactions", action="store_true", help="transactional producers, zombies and copiers"
+    )
+    clients.add_argument(
+        "--groups", action="store_true", help="consumer groups and share groups of Kafka 4 too"
     )
     parser.add_argument(
         "--bad-disks", action="store_true", help="faults of disks too: EIO, ENOSPC, slow, lying"

@@ -54,10 +54,12 @@ class Outcome(Enum):
 
 
 class Mode(Enum):
-    """Kind of a consumer: with assigned partitions, or subscribed in a group."""
+    """Kind of a consumer: with assigned partitions, or subscribed in a group of some kind."""
 
     ASSIGN = "assign"
     SUBSCRIBE = "subscribe"
+    CONSUMER = "consumer group"  # KIP-848
+    SHARE = "share group"
 
 
 class Send(NamedTuple):

@@ -25,6 +25,7 @@ PARTITIONS = 4
 CREATE_LIMIT_S = 60.0
 ISR_LIMIT_S = 60.0
 DRAIN_LIMIT_S = 120.0
+COMMIT_LIMIT_S = 180.0
 
 
 Anomalies = dict[str, list[str]]
@@ -198,18 +199,31 @@ class Workload:
             allowed,
         )
 
-    def _drain(self) -> None:
-        """Stop the producers, and wait until all has been read."""
+    def _drain(self) -> list[int]:
+        """Stop the producers, and wait until all has been read; the ends of the log."""
         for writer in self.writers:
             writer.stop()
         ends = chaos_workload.high_watermarks(
             self.cluster.bootstrap_servers, self._topic, self._partitions
         )
         self._wait_until_read(self.readers, ends)
+        return ends
 
     def _wait_until_read(self, readers: list[Reader], ends: list[int]) -> None:
         pollers = [reader.poller for reader in readers]
         wait_until(lambda: chaos_workload.drained(pollers, ends), DRAIN_LIMIT_S, "not drained")
+
+    def _wait_until_committed(self, group: str, topic: str, ends: list[int]) -> list[int]:
+        """The group's committed offsets, once they have come to these ends."""
+        found: list[int] = []
+
+        def lacking() -> list[str]:
+            servers = self.cluster.bootstrap_servers
+            found[:] = chaos_workload.committed(servers, group, topic, self._partitions)
+            return [f"{p} at {found[p]} of {end}" for p, end in enumerate(ends) if found[p] < end]
+
+        wait_until(lacking, COMMIT_LIMIT_S, f"offsets of {group} not committed")
+        return found
 
     def _compared(self) -> dict[TopicPartition, list[int]]:
         """The partitions whose replicas must be equal, byte for byte."""

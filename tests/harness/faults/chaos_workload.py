@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -34,6 +34,12 @@ QUICK_TO_RECONNECT = {
     "log_level": 0,
 }
 
+
+_PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
+    Mode.ASSIGN: {},
+    Mode.SUBSCRIBE: {"session.timeout.ms": 10_000},
+    Mode.CONSUMER: {"group.protocol": "consumer"},
+}
 
 LOGGED = {"debug": "eos", "log_level": 7}
 """What librdkafka says of epochs, sequences and transactions."""
@@ -199,9 +205,11 @@ class Poller:
         history: History,
         name: str,
         group: str | None = None,
+        mode: Mode = Mode.SUBSCRIBE,
     ) -> None:
+        """A member of `group`, which is of the kind `mode`, or an assigned one without a group."""
         self.name = name
-        self.mode = Mode.ASSIGN if group is None else Mode.SUBSCRIBE
+        self.mode = Mode.ASSIGN if group is None else mode
         self.position = [0] * partitions
         self.lost_positions: list[str] = []
         self.errors: dict[str, int] = defaultdict(int)
@@ -214,7 +222,7 @@ class Poller:
                 "enable.auto.commit": group is not None,
                 "auto.commit.interval.ms": 1000,
                 "auto.offset.reset": "earliest" if group else "error",
-                "session.timeout.ms": 10_000,
+                **_PROTOCOLS[self.mode],
                 "fetch.wait.max.ms": 200,
                 **QUICK_TO_RECONNECT,
             }

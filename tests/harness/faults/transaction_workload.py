@@ -29,7 +29,6 @@ from tests.harness.faults.chaos_workload import (
     Sender,
     logger_to,
 )
-from tests.harness.faults.fault_cluster import wait_until
 from tests.harness.faults.transaction_anomalies import (
     ALLOWED,
     Copied,
@@ -55,7 +54,6 @@ SETTINGS = {
 ABORTED = 0.2
 TRANSACTION_LIMIT_S = 10.0
 CALL_S = 20.0
-CATCH_UP_LIMIT_S = 180.0
 FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 AFTER_PURGE = {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER}
 """Ends of librdkafka 2.16 that brokers of both kinds cause (docs/evidence/chaos.md)."""
@@ -324,24 +322,20 @@ class TransactionWorkload(Workload):
         for party in self.writers:
             party.start()
 
-    def _drain(self) -> None:
+    def _drain(self) -> list[int]:
         """A last record in each partition shows that no transaction before it is open."""
         servers, partitions = self.cluster.bootstrap_servers, self._partitions
         for worker in self.workers:
             worker.stop()
         ends = self._close(TOPIC)
         self._wait_until_read(self.readers[:2], ends)
-
-        def lacking() -> list[str]:
-            at = chaos_workload.committed(servers, COPIERS, TOPIC, partitions)
-            return [f"{p} at {at[p]} of {end}" for p, end in enumerate(ends) if at[p] < end]
-
-        wait_until(lacking, CATCH_UP_LIMIT_S, "not copied")
+        self._wait_until_committed(COPIERS, TOPIC, ends)
         for copier in self.copiers:
             copier.stop()
         at = dict(enumerate(chaos_workload.committed(servers, COPIERS, TOPIC, partitions)))
         self.transactions.copied.append(Copied(TOPIC, COPIES, at, self._origin))
         self._wait_until_read(self.readers[2:], self._close(COPIES))
+        return ends
 
     def _close(self, topic: str) -> list[int]:
         """Write a record to each partition without a transaction; the ends of the log."""
