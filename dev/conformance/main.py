@@ -7,7 +7,7 @@ scripts/conformance --clients       100,000 records by each client in each codec
 scripts/conformance --kill          20 rounds of kill -9
 scripts/conformance --tools         our tools beside Apache Kafka's, on files and on its brokers
 scripts/conformance --kraft         our tools on an Apache Kafka 4 node in KRaft mode
-scripts/conformance --kafka-4       the newest clients with both group protocols, also on Kafka 4
+scripts/conformance --kafka-4       the newest clients in groups of each kind, also on Kafka 4
 scripts/conformance --apps          Kafka Streams, Connect and MirrorMaker 2, with kill -9
 scripts/conformance --protocol      every message in every version, with hundreds of values
 scripts/conformance --spark         Spark jobs beside Spark's own connector
