@@ -68,7 +68,7 @@ from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.turns import Turns
 from kafkapy.server.security.delegation_tokens import DelegationTokens
-from kafkapy.server.security.node_security import rehearse_login
+from kafkapy.server.security.node_security import check_login
 from kafkapy.server.security.scram_credentials import ScramCredentials
 from kafkapy.server.system import PID_FILE, Machine, PidFile
 from kafkapy.storage.log_manager import LogManager
@@ -171,7 +171,7 @@ class Broker:
         await self._load_acls()
         self._bind_ports()
         await self._oauth.start(self._tasks.spawn)
-        await rehearse_login(self._node_security)
+        await check_login(self._node_security)
         self._load_logs()
         await self._start_tokens()
         self._build()
