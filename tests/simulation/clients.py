@@ -10,11 +10,13 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages import fetch, find_coordinator, metadata
 from kafkapy.protocol.messages import produce as produce_messages
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkapy.record.batch_crc import validate_crc
+from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.records import iter_records
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
@@ -34,7 +36,7 @@ _BACKOFF_MS: Final = 60
 _UNDER_WAY: Final = 5
 """`max.in.flight.requests.per.connection` of an idempotent producer."""
 _FETCH_BYTES: Final = 4096
-_WITHOUT: Final = (4, 5, 7, 8, 10)
+_WITHOUT: Final = (3, 4, 5, 7, 8, 10)
 """Versions of Fetch. Without a leader epoch, later ones let a follower answer that is behind."""
 _WITH_EPOCHS: Final = (9, 10, 11, 12)
 _FETCH_FROM_FOLLOWERS: Final = 11
@@ -97,6 +99,16 @@ class Client:
         was paused goes on for a moment as the one that it was; nothing it writes is kept."""
         node = self.world.ensemble.tree.nodes.get(paths.partition_state(topic, 0))
         return node is not None and json.loads(node.data)["leader"] == broker_id
+
+    def checked(self, records: bytes) -> bytes:
+        """Batches that have the CRC in their headers, as consumers demand. Raises Refused."""
+        try:
+            for position, header in iter_headers(records):
+                validate_crc(records, position, header)
+        except ApiError as error:
+            self.world.counts["batches that readers refused"] += 1
+            raise Refused(error.message) from error
+        return records
 
     async def coordinator(self, group: str) -> int:
         request = find_coordinator.FindCoordinatorRequest(key=group)
@@ -346,7 +358,7 @@ class Reader(Client):
                 self.world.counts["fetches answered by followers"] += 1
             elif answer.preferred_read_replica >= 0:
                 asked = answer.preferred_read_replica
-            self._take(bytes(answer.records or b""))
+            self._take(self.checked(bytes(answer.records or b"")))
             if self.end is not None and self.position >= self.end:
                 return
 

@@ -38,6 +38,10 @@ _ENDS_THE_MEMBER: Final = (
 )
 _ENDS: Final = 0.04
 """How often a member leaves, or dies, before a heartbeat."""
+_SLOW: Final = 0.08
+_STALE_COMMITS: Final = 0.1
+_ASSIGNORS: Final = ("range", "uniform", None)
+"""Those that members ask for: in each life another one."""
 
 
 class _Owner(NamedTuple):
@@ -135,6 +139,7 @@ class ConsumerMember(GroupClient):
         self._says_all = True
         self._said: frozenset[int] = frozenset()
         self._lives = 0
+        self._assignor: str | None = None
 
     async def run(self) -> None:
         while not self._ownership.is_over:
@@ -146,7 +151,7 @@ class ConsumerMember(GroupClient):
             except (NodeUnavailable, Refused):
                 self.lose_coordinator()
                 self._says_all = True
-            await self.pause(60, 300)
+            await self.pause(60, 900 if self.world.random.random() < _SLOW else 300)
             if self.is_stopping and self._ownership.is_balanced:
                 self._ownership.is_over = True
         self.is_done = True
@@ -168,6 +173,7 @@ class ConsumerMember(GroupClient):
         self._lives += 1
         self.member_id, self.generation = f"{self.host}-{self._lives}", 0
         self._owned, self._found, self._says_all = frozenset(), {}, True
+        self._assignor = self.world.random.choice(_ASSIGNORS)
 
     def _topic_id(self) -> Uuid:
         topic = self._cluster.znode(paths.topic(self.topic))
@@ -188,6 +194,7 @@ class ConsumerMember(GroupClient):
                 member_epoch=self.generation,
                 rebalance_timeout_ms=_REBALANCE_TIMEOUT_MS if says_all else -1,
                 subscribed_topic_names=[self.topic] if says_all else None,
+                server_assignor=self._assignor if says_all else None,
                 topic_partitions=(
                     (rows if owned else []) if says_all or owned != self._said else None
                 ),
@@ -226,6 +233,8 @@ class ConsumerMember(GroupClient):
             known = self.history.last_commit(self.name_of(partition))
             self._found[partition] = await self.take_over(partition, known)
         member_id, asked_us = self.member_id, self.world.events.now_us
+        if self.generation > 1 and self.world.random.random() < _STALE_COMMITS:
+            await self._commit_stale(partition)
         offset = self._found[partition] + 1
         code = await self.commit_as(member_id, self.generation, offset, partition)
         if code is not ErrorCode.NONE:
@@ -234,3 +243,12 @@ class ConsumerMember(GroupClient):
         self.history.committed(self.answer(), self.name_of(partition), offset)
         if self.leads(self.answered_by, GROUP_METADATA_TOPIC):
             self._ownership.confirmed(member_id, partition, asked_us)
+
+    async def _commit_stale(self, partition: int) -> None:
+        """Commit in the epoch before, as who has not heard of the present one does."""
+        stale = self.generation - 1
+        code = await self.commit_as(self.member_id, stale, 0, partition)
+        self.world.counts["stale commits"] += 1
+        if code is ErrorCode.NONE:
+            name = self.name_of(partition)
+            self.history.stale_commit(self.answer(), name, stale, self.member_id)

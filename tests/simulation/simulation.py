@@ -30,7 +30,7 @@ from tests.simulation.committed_readers import CommittedReader
 from tests.simulation.consumer_members import ConsumerMember, Ownership
 from tests.simulation.events import SECOND_US
 from tests.simulation.faults import Faults
-from tests.simulation.group_clients import Committer, GroupClient, Member
+from tests.simulation.group_clients import Committer, Forgetter, GroupClient, Member
 from tests.simulation.history import COPIES, LEDGER
 from tests.simulation.node import rack_of
 from tests.simulation.plan import Plan, plan_of
@@ -98,6 +98,7 @@ class Simulation:
         if plan.compacts:
             plan.config.update(CLEANER)
         self.world.network.reset_one_in = self.plan.reset_one_in
+        self.world.network.flip_one_in = self.plan.flip_one_in
         self.cluster = Cluster(self.world, self.plan)
         self.cluster.watch(checkers)
         self.admin = Admin(self.cluster)
@@ -105,6 +106,7 @@ class Simulation:
         self.producers: list[Producer] = []
         self.readers: list[Reader] = []
         self.group_clients: list[GroupClient] = []
+        self.forgetters: list[Forgetter] = []
         self.consumers: list[ConsumerMember] = []
         self.transactional: list[TransactionalClient] = []
         self.committed_readers: list[CommittedReader] = []
@@ -177,6 +179,9 @@ class Simulation:
             self.group_clients.append(
                 Member(world, history, f"g{i}", "shipping", TOPIC, plan.partitions, name)
             )
+        if plan.forgets:
+            agree = not (plan.sets_clocks or plan.drifts)
+            self.forgetters = [Forgetter(world, history, "fg", TOPIC, clocks_agree=agree)]
         if plan.consumers:
             ownership = Ownership(history, plan.partitions, plan.consumers)
             self.consumers = [
@@ -214,7 +219,8 @@ class Simulation:
     def _settle(self) -> None:
         """Clients finish what they had begun; the cluster heals."""
         workers: list[Client] = [
-            *self.producers, *self.group_clients, *self.consumers, *self.transactional
+            *self.producers, *self.group_clients, *self.forgetters, *self.consumers,
+            *self.transactional,
         ]  # fmt: skip
         for worker in workers:
             worker.is_stopping = True
