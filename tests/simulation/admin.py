@@ -41,8 +41,9 @@ _THROTTLED: Final = {
 _REPLICATION_RATES: Final = {
     "leader.replication.throttled.rate": "5000",
     "follower.replication.throttled.rate": "5000",
-    "replica.alter.log.dirs.io.max.bytes.per.second": "2000",
+    "replica.alter.log.dirs.io.max.bytes.per.second": "200",
 }
+_MOVES_END: Final = {"replica.alter.log.dirs.io.max.bytes.per.second": "10000000"}
 _CLIENT_RATES: Final = {"producer_byte_rate": 1500.0, "consumer_byte_rate": 6000.0}
 _RETENTION: Final = {
     "retention.bytes": str(RETENTION_BYTES),
@@ -124,6 +125,11 @@ class Admin(Client):
         response = await self.node(self.any_broker()).request(request, 1)
         code = int(response.entries[0].error_code)
         return code or await self._alter_configs(_BROKER_RESOURCE, "", _REPLICATION_RATES)
+
+    async def let_moves_end(self) -> None:
+        """No limit any more of what is copied between directories."""
+        if self.cluster.plan.throttles:
+            await self._until_done(lambda: self._alter_configs(_BROKER_RESOURCE, "", _MOVES_END))
 
     async def _cap_transactions(self) -> int:
         """Transaction version 1: producers are fenced by an epoch of its own."""

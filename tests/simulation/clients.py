@@ -38,6 +38,7 @@ _UNDER_WAY: Final = 5
 _FETCH_BYTES: Final = 4096
 _WITHOUT: Final = (3, 4, 5, 7, 8, 10)
 """Versions of Fetch. Without a leader epoch, later ones let a follower answer that is behind."""
+_SEEKS: Final = 0.3
 _WITH_EPOCHS: Final = (9, 10, 11, 12)
 _FETCH_FROM_FOLLOWERS: Final = 11
 
@@ -223,7 +224,8 @@ class Pipeliner(Producer):
     """An idempotent producer with up to five batches under way.
 
     A leader that restarted may know the last batch of a producer only, as in Kafka: sent again,
-    those before it are refused. Then nobody knows which are there, and the producer begins anew.
+    those before it are refused. So is the first batch of a producer if it came damaged, and those
+    behind it did not. Then nobody knows which are there, and the producer begins anew.
     """
 
     async def _run(self) -> None:
@@ -246,7 +248,7 @@ class Pipeliner(Producer):
             except (NodeUnavailable, Refused):
                 await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
             except OutOfOrder:
-                if len(asked) == 1:
+                if len(asked) == 1 and not self.world.network.flips:
                     self._history.out_of_order(self._topic, self._partition, self._known)
                 for _, values in window:
                     self._history.sent(self._topic, self._partition, values)
@@ -372,3 +374,19 @@ class Reader(Client):
             self.position = found[-1][0] + 1
             consumer = (self.host, self._mode)
             self._history.polled(self._known, self._topic, self._partition, consumer, found)
+
+
+class Rereader(Reader):
+    """A consumer that seeks: it reads old records again, from anywhere."""
+
+    async def _poll(self) -> None:
+        self._highest = max(self._highest, self.position)
+        self.position = self.world.random.randrange(self._highest + 1)
+        await super()._poll()
+
+    def _take(self, records: bytes) -> None:
+        super()._take(records)
+        if self.world.random.random() < _SEEKS:
+            raise Refused("another position")
+
+    _highest = 0

@@ -36,12 +36,15 @@ _ENDS_THE_MEMBER: Final = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.GROUP_ID_NOT_FOUND,  # of whom the coordinator's log lost everything
 )
-_ENDS: Final = 0.04
+_ENDS: Final = 0.06
 """How often a member leaves, or dies, before a heartbeat."""
-_SLOW: Final = 0.08
+_SLOW: Final = 0.15
 _STALE_COMMITS: Final = 0.1
-_ASSIGNORS: Final = ("range", "uniform", None)
-"""Those that members ask for: in each life another one."""
+ASSIGNORS: Final[tuple[tuple[str | None, ...], ...]] = (
+    ("range",), ("range",), (None,), ("range", "uniform", None)
+)  # fmt: skip
+"""Those that the members of a seed ask for, each in each life. By range, a member that leaves or
+comes changes what many others have."""
 
 
 class _Owner(NamedTuple):
@@ -59,8 +62,15 @@ class Ownership:
     - A member's epoch does not go back.
     """
 
-    def __init__(self, history: SimHistory, partitions: int, members: int) -> None:
+    def __init__(
+        self,
+        history: SimHistory,
+        partitions: int,
+        members: int,
+        assignors: tuple[str | None, ...],
+    ) -> None:
         self.is_over = False
+        self.assignors = assignors
         self._history = history
         self._partitions = set(range(partitions))
         self._members = members
@@ -107,8 +117,11 @@ class Ownership:
             self._history.object_to_group(latest.answer, what)
 
     def gone(self, member_id: str) -> None:
-        """A member is not heard of again under this id."""
+        """A member is not heard of again under this id. A group without members and offsets may be
+        deleted: the next one begins with epoch 1."""
         self._told.pop(member_id, None)
+        if not self._told:
+            self._by_epoch.clear()
 
     @property
     def is_balanced(self) -> bool:
@@ -173,7 +186,7 @@ class ConsumerMember(GroupClient):
         self._lives += 1
         self.member_id, self.generation = f"{self.host}-{self._lives}", 0
         self._owned, self._found, self._says_all = frozenset(), {}, True
-        self._assignor = self.world.random.choice(_ASSIGNORS)
+        self._assignor = self.world.random.choice(self._ownership.assignors)
 
     def _topic_id(self) -> Uuid:
         topic = self._cluster.znode(paths.topic(self.topic))

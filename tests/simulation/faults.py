@@ -92,7 +92,7 @@ class Faults(StagedFaults):
             if self._kill(node):
                 self.world.counts[f"killed when {point}"] += 1
 
-        kill_at(node, point, self.world.random.randrange(1, 5), kill)
+        kill_at(node, point, self.world.random.choice((1, 1, 2, 4)), kill)
         return False  # counted when it happens
 
     def power_cut(self) -> bool:
@@ -335,11 +335,12 @@ class Faults(StagedFaults):
         node = self._some()
         if node is None or not node.partitions():
             return False
-        hosted = self.world.random.choice(node.partitions()).topic_partition
-        path = self.world.random.choice(node.log_dirs)
+        hosted = self.world.random.choice(node.partitions())
+        at, now = hosted.topic_partition, hosted.log.log_dir
+        path = self.world.random.choice([p for p in node.log_dirs if p != now] or [now])
         return self._ask(
-            lambda: self.admin.move(node.broker_id, hosted, path),
-            f"{hosted} of {node.host} moves to {path}",
+            lambda: self.admin.move(node.broker_id, at, path),
+            f"{at} of {node.host} moves to {path}",
         )
 
     def change_config(self) -> bool:

@@ -73,7 +73,7 @@ FAULT_WEIGHTS = {
     "kill": 6,
     "kill controller": 3,
     "kill leader": 3,
-    "kill at a point": 12,
+    "kill at a point": 30,
     "power cut": 4,
     "power cut of all": 2,
     "blackout": 3,
@@ -105,14 +105,15 @@ FAULT_WEIGHTS = {
     "few descriptors": 2,
     "lost checkpoint": 3,
     "lost index": 2,
-    "flipped bit": 5,
+    "flipped bit": 8,
     "cut client": 4,
     "newcomer dies": 3,
     "deletion halts": 4,
-    "emptied log": 4,
+    "emptied log": 6,
 }
 
 
+TWO_DIRECTORIES = "/data/one,/data/two"
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
@@ -142,7 +143,7 @@ def plan_of(random: Random) -> Plan:
         plan.config["replica.fetch.max.bytes"] = "200"
         plan.config["replica.fetch.response.max.bytes"] = "400"
     if random.random() < 0.45:
-        plan.config["log.dirs"] = "/data/one,/data/two"
+        plan.config["log.dirs"] = TWO_DIRECTORIES
     if random.random() < 0.3:
         plan.config["num.replica.fetchers"] = "2"
     if random.random() < 0.3:
@@ -151,6 +152,8 @@ def plan_of(random: Random) -> Plan:
     plan.compacts = random.random() < 0.35
     plan.static_members = random.random() < 0.4
     plan.consumers = random.choice((0, 0, 0, 2, 3, 4))
+    if plan.consumers > 2:
+        plan.partitions = 3
     plan.pipelines = random.random() < 0.3
     plan.retains = random.random() < 0.3
     plan.reads_nearby = random.random() < 0.25
@@ -160,6 +163,8 @@ def plan_of(random: Random) -> Plan:
     if plan.forgets:
         plan.config["offsets.retention.check.interval.ms"] = "400"
     plan.throttles = random.random() < 0.25
+    if plan.throttles:
+        plan.config["log.dirs"] = TWO_DIRECTORIES
     plan.drifts = random.random() < 0.25
     plan.flip_one_in = random.choice((0, 0, 0, 40, 150))
     return plan

@@ -249,6 +249,15 @@ class SimFileSystem:
         self.flip = Flip(self._files[path], position, 1 << bit)
         return self.flip
 
+    def rot(self, path: str, position: int, bit: int) -> None:
+        """A bit of a file is wrong, for good."""
+        inode = self._files[path]
+        durable = bytearray(inode.durable)
+        for content in (inode.data, durable):
+            if position < len(content):
+                content[position] ^= 1 << bit
+        inode.durable = bytes(durable)
+
     # the process ends, the power is cut
 
     def process_ended(self) -> None:

@@ -24,10 +24,10 @@ from tests.harness.faults.anomalies import Mode
 from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Checker, Violation
 from tests.simulation.checkers.table import CHECKERS
-from tests.simulation.clients import Client, Pipeliner, Producer, Reader, Refused
+from tests.simulation.clients import Client, Pipeliner, Producer, Reader, Refused, Rereader
 from tests.simulation.cluster import RETAINED, TABLE, TOPIC, TRIMMED, Cluster
 from tests.simulation.committed_readers import CommittedReader
-from tests.simulation.consumer_members import ConsumerMember, Ownership
+from tests.simulation.consumer_members import ASSIGNORS, ConsumerMember, Ownership
 from tests.simulation.events import SECOND_US
 from tests.simulation.faults import Faults
 from tests.simulation.group_clients import Committer, Forgetter, GroupClient, Member
@@ -157,6 +157,7 @@ class Simulation:
             rack = rack if self.plan.reads_nearby else ""
             reader = Reader(world, history, f"r{number}", TOPIC, partition, Mode.ASSIGN, None, rack)
             self.readers.append(reader)
+        self.rereader = Rereader(world, history, "rr", TOPIC, 0, Mode.SUBSCRIBE)
         weak = self.plan.partitions + 1
         self.producers.append(Producer(world, history, weak, TOPIC, 0, 1))
         if self.plan.trims:
@@ -183,7 +184,8 @@ class Simulation:
             agree = not (plan.sets_clocks or plan.drifts)
             self.forgetters = [Forgetter(world, history, "fg", TOPIC, clocks_agree=agree)]
         if plan.consumers:
-            ownership = Ownership(history, plan.partitions, plan.consumers)
+            assignors = world.random.choice(ASSIGNORS)
+            ownership = Ownership(history, plan.partitions, plan.consumers, assignors)
             self.consumers = [
                 ConsumerMember(world, self.cluster, f"m{i}", TOPIC, ownership)
                 for i in range(plan.consumers)
@@ -224,6 +226,8 @@ class Simulation:
         ]  # fmt: skip
         for worker in workers:
             worker.is_stopping = True
+        self.rereader.is_stopping = True
+        self.admin.spawn(self.admin.let_moves_end())
         has_settled = self._until(
             lambda: (
                 all(worker.is_done for worker in workers)

@@ -15,9 +15,9 @@ from tests.simulation.flips import place_in_batch
 from tests.simulation.node import Node
 
 _INDEX: Final = re.compile(r"/\d{20}\.(index|timeindex)$")
-_READ_AGAIN: Final = re.compile(
-    r"/(orders|trimmed|table|retained|ledger|copies)-\d+/\d{20}\.(log|index|timeindex)$"
-)
+_PREALLOCATED_BYTES: Final = 1000
+"""The index of an active segment is larger."""
+_LOG: Final = re.compile(r"/(orders|trimmed|table|retained|ledger|copies)-\d+/\d{20}\.log$")
 _SESSION_IS_OVER_MS: Final = 1700
 
 
@@ -34,27 +34,28 @@ class StagedFaults(FaultTools):
         return self._cut([(pair[0], pair[1])], f"nothing gets from {pair[0]} to {pair[1]}")
 
     def lost_index(self) -> bool:
-        """Some indexes of a broker are lost while it is down."""
-        node = self._some()
+        """Some indexes of a broker are lost while it is down, or have a wrong bit from then on."""
+        node, random = self._some(), self.world.random
         found = [] if node is None else [p for p in node.disk.paths() if _INDEX.search(p)]
         if node is None or not found or not self._kill(node):
             return False
-        for path in self.world.random.sample(found, 1 + len(found) // 3):
-            node.disk.remove(path)
+        for path in random.sample(found, 1 + len(found) // 3):
+            size = len(node.disk.content(path))
+            if 0 < size < _PREALLOCATED_BYTES and random.random() < 0.7:
+                node.disk.rot(path, random.randrange(size), random.randrange(8))
+            else:
+                node.disk.remove(path)
         node.disk.commit_names()
-        return self._note(f"indexes of {node.host} are lost")
+        return self._note(f"indexes of {node.host} are lost or damaged")
 
     def flipped_bit(self) -> bool:
-        """A broker reads one bit of a log or of an index wrong for a while."""
+        """A broker reads one bit of a batch wrong for a while."""
         node, random = self._some(), self.world.random
         if node is None or node.disk.flip is not None:
             return False
-        found = [path for path in node.disk.paths() if _READ_AGAIN.search(path)]
+        found = [path for path in node.disk.paths() if _LOG.search(path)]
         path = random.choice(found) if found else ""
-        data = node.disk.content(path) if path else b""
-        place: int | None = random.randrange(len(data)) if data else None
-        if path.endswith(".log"):
-            place = place_in_batch(random, data)
+        place = place_in_batch(random, node.disk.content(path)) if path else None
         if place is None:
             return False
         flip = node.disk.flip_bit(path, place, random.randrange(8))
