@@ -1,4 +1,4 @@
-"""What faults have in common: whom they hit, how they end, what is noted."""
+"""Base class of faults: the choice of a target, the end of a fault, the trace's notes."""
 
 from __future__ import annotations
 

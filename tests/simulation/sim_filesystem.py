@@ -241,7 +241,7 @@ class SimFileSystem:
         return list(self._files)
 
     def content(self, path: str) -> bytes:
-        """What a file holds, without a bit that is read wrong."""
+        """The bytes of a file, without a bit that is read wrong."""
         return bytes(self._files[path].data)
 
     def flip_bit(self, path: str, position: int, bit: int) -> Flip:

@@ -1,4 +1,4 @@
-"""Faults of several steps, which lead to what single ones hardly ever come to."""
+"""Faults of several steps, which lead to states that single ones hardly ever reach."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StagedFaults(FaultTools):
     """Each is one kind; `faults` has the rest."""
 
     def cut_client(self) -> bool:
-        """What a client sends to a broker, or is sent, does not arrive: a link half open."""
+        """A link between a client and a broker is half open: one direction is cut."""
         brokers = [node.host for node in self.world.nodes.values()]
         clients = [p.host for p in self.world.processes if not p.is_dead and p.host not in brokers]
         random = self.world.random

@@ -67,7 +67,7 @@ def test_a_session_that_expires_while_the_broker_rejoins_is_replaced_once(
 
 @pytest.mark.parametrize("point", ["PREPARE_COMMIT was written", "LeaderAndIsr was received"])
 def test_a_broker_ends_right_after_a_step(point: str) -> None:
-    """What it has written or sent stays, and the others go on from there."""
+    """The others go on from the bytes that it has written or sent."""
     with destructors_held_back():
         simulate_end_at(point)
 
