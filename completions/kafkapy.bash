@@ -10,6 +10,7 @@ _kafkapy() {
         kafka-configs.sh) command=configs ;;
         kafka-console-consumer.sh) command=console-consumer ;;
         kafka-console-producer.sh) command=console-producer ;;
+        kafka-console-share-consumer.sh) command=console-share-consumer ;;
         kafka-consumer-groups.sh) command=consumer-groups ;;
         kafka-consumer-perf-test.sh) command=consumer-perf ;;
         kafka-delegation-tokens.sh) command=delegation-tokens ;;
@@ -26,14 +27,16 @@ _kafkapy() {
         kafka-replica-verification.sh) command=replica-verification ;;
         kafka-server-start.sh) command=server ;;
         kafka-server-stop.sh) command=server ;;
+        kafka-share-groups.sh) command=share-groups ;;
         kafka-topics.sh) command=topics ;;
         kafka-transactions.sh) command=transactions ;;
         kafka-verifiable-consumer.sh) command=verifiable-consumer ;;
         kafka-verifiable-producer.sh) command=verifiable-producer ;;
+        kafka-verifiable-share-consumer.sh) command=verifiable-share-consumer ;;
         zookeeper-server-start.sh) command=zookeeper ;;
         zookeeper-server-stop.sh) command=zookeeper ;;
         zookeeper-shell.sh) command=zookeeper-shell ;;
-        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer console-share-consumer consumer-groups share-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer verifiable-share-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
             COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
     esac
     COMPREPLY=()
@@ -136,11 +139,25 @@ _kafkapy() {
                 *) words="--help --bootstrap-server --command-config --topic --include --whitelist --partition --offset --from-beginning --max-messages --timeout-ms --group --isolation-level --formatter --property --formatter-config --key-deserializer --value-deserializer --skip-message-on-error --enable-systest-events --consumer-property --consumer.config --output --debug --version" ;;
             esac
             ;;
+        console-share-consumer)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--topic|--group|--max-messages|--timeout-ms|--formatter|--formatter-property|--property|--formatter-config|--key-deserializer|--value-deserializer|--command-property|--consumer-property|--consumer-config) return ;;
+                *) words="--help --bootstrap-server --command-config --topic --group --max-messages --timeout-ms --release --reject --reject-message-on-error --formatter --formatter-property --property --formatter-config --key-deserializer --value-deserializer --command-property --consumer-property --consumer-config --enable-systest-events --output --debug --version" ;;
+            esac
+            ;;
         consumer-groups)
             case $previous in
                 --output) words="text table json" ;;
                 --bootstrap-server|--command-config|--group|--topic|--state|--type|--to-offset|--shift-by|--to-datetime|--by-duration|--from-file|--timeout) return ;;
                 *) words="--help --bootstrap-server --command-config --list --describe --delete --reset-offsets --delete-offsets --group --all-groups --topic --all-topics --members --offsets --state --type --verbose --to-offset --to-earliest --to-latest --shift-by --to-datetime --by-duration --from-file --to-current --dry-run --execute --export --timeout --strict --output --debug --version" ;;
+            esac
+            ;;
+        share-groups)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--group|--topic|--state|--to-datetime|--timeout) return ;;
+                *) words="--help --bootstrap-server --command-config --list --describe --delete --reset-offsets --delete-offsets --group --all-groups --topic --all-topics --members --offsets --state --verbose --to-earliest --to-latest --to-datetime --dry-run --execute --timeout --strict --output --debug --version" ;;
             esac
             ;;
         get-offsets)
@@ -177,6 +194,13 @@ _kafkapy() {
                 --output) words="text table json" ;;
                 --bootstrap-server|--command-config|--broker-list|--topic|--group-id|--group-instance-id|--group-protocol|--group-remote-assignor|--max-messages|--session-timeout|--assignment-strategy|--consumer.config) return ;;
                 *) words="--help --bootstrap-server --command-config --broker-list --topic --group-id --group-instance-id --group-protocol --group-remote-assignor --max-messages --session-timeout --verbose --enable-autocommit --reset-policy --assignment-strategy --consumer.config --output --debug --version" ;;
+            esac
+            ;;
+        verifiable-share-consumer)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--topic|--group-id|--max-messages) return ;;
+                *) words="--help --bootstrap-server --command-config --topic --group-id --max-messages --verbose --output --debug --version" ;;
             esac
             ;;
         replica-verification)
@@ -294,6 +318,7 @@ complete -o default -F _kafkapy kafka-cluster.sh
 complete -o default -F _kafkapy kafka-configs.sh
 complete -o default -F _kafkapy kafka-console-consumer.sh
 complete -o default -F _kafkapy kafka-console-producer.sh
+complete -o default -F _kafkapy kafka-console-share-consumer.sh
 complete -o default -F _kafkapy kafka-consumer-groups.sh
 complete -o default -F _kafkapy kafka-consumer-perf-test.sh
 complete -o default -F _kafkapy kafka-delegation-tokens.sh
@@ -310,10 +335,12 @@ complete -o default -F _kafkapy kafka-reassign-partitions.sh
 complete -o default -F _kafkapy kafka-replica-verification.sh
 complete -o default -F _kafkapy kafka-server-start.sh
 complete -o default -F _kafkapy kafka-server-stop.sh
+complete -o default -F _kafkapy kafka-share-groups.sh
 complete -o default -F _kafkapy kafka-topics.sh
 complete -o default -F _kafkapy kafka-transactions.sh
 complete -o default -F _kafkapy kafka-verifiable-consumer.sh
 complete -o default -F _kafkapy kafka-verifiable-producer.sh
+complete -o default -F _kafkapy kafka-verifiable-share-consumer.sh
 complete -o default -F _kafkapy zookeeper-server-start.sh
 complete -o default -F _kafkapy zookeeper-server-stop.sh
 complete -o default -F _kafkapy zookeeper-shell.sh

@@ -56,6 +56,7 @@ EXPLICIT_ANY = {
 # Modules without a test file of their own, and what covers them instead.
 TESTED_ELSEWHERE = {
     "kafkapy/protocol/messages/": "tests/conformance/test_protocol_kio.py: every message, version",
+    "kafkapy/replication/shares/": "tests/scenarios/share_partitions",
     "kafkapy/record/binary_columns.py": "tests/unit/record/test_columns.py, test_row_batches.py",
     "kafkapy/record/codec_frames.py": "tests/unit/record/test_compression.py, test_java_bytes.py",
     "kafkapy/record/compiled.py": "the tests of column_kernels and row_kernels",
@@ -66,6 +67,22 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/requests/request_handler.py": "protocols, no behaviour",
     "kafkapy/server/api/served.py": "fields, no behaviour",
     "kafkapy/server/api/authorized_operations.py": "tests/integration/test_served_apis.py",
+    "kafkapy/admin/share_groups.py": "tests/integration/test_share_groups.py",
+    "kafkapy/cli/commands/console_share_consumer.py": "tests/integration/test_share_groups.py",
+    "kafkapy/cli/commands/verifiable_share_consumer.py": "tests/integration/test_share_groups.py",
+    "kafkapy/tools/console/console_share_consumer.py": "tests/integration/test_share_groups.py",
+    "kafkapy/tools/perf/verifiable_share_consumer.py": "tests/integration/test_share_groups.py",
+    "kafkapy/cli/framework/failures.py": "tests/unit/cli/commands/test_consumer_groups.py",
+    "kafkapy/coordinator/groups/share/messages.py": "fields, no behaviour",
+    "kafkapy/coordinator/groups/share/share_group.py": "test_heartbeat.py, test_states.py",
+    "kafkapy/coordinator/shares/messages.py": "fields, no behaviour",
+    "kafkapy/server/api/group_rules.py": "test_authorization_rules.py",
+    "kafkapy/server/api/share_requests.py": "tests/integration/test_share_groups.py",
+    "kafkapy/server/api/share_state_requests.py": "tests/integration/test_served_share_groups.py",
+    "kafkapy/server/coordinators/share_fetches.py": "tests/integration/test_share_groups.py",
+    "kafkapy/server/coordinators/share_offsets.py": "tests/integration/test_share_groups.py",
+    "kafkapy/server/coordinators/share_service.py": "tests/integration/test_share_groups.py",
+    "kafkapy/server/coordinators/share_setup.py": "every test with a broker process",
     "kafkapy/server/broker.py": "every test with a broker process",
     "kafkapy/server/config/broker_config_table.py": "a table: test_kafka_config.py",
     "kafkapy/server/cluster/cluster_member.py": "test_cluster.py, test_chaos.py",
@@ -81,6 +98,18 @@ TESTED_ELSEWHERE = {
     "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
     "kafkapy/tools/supervisor/supervisor.py": "tests/integration/test_processes.py",
     "kafkapy/server/system.py": "test_pid_file.py; every test with a broker process",
+}
+# State of modules that changes, and why two threads may change it at a time.
+MODULE_STATE = {
+    "kafkapy/protocol/messages/__init__.py _CLASSES": "each key has one value, an imported class",
+    "kafkapy/protocol/primitives.py few_numbers": "a pure function: computed twice at worst",
+    "kafkapy/protocol/schema.py _arrays_of": "a pure function: computed twice at worst",
+    "kafkapy/replication/replication_quota.py _partitions_on": "a pure function",
+    "kafkapy/server/config/config_documentation.py _texts": "a file that does not change",
+    "kafkapy/server/coordinators/group_topics.py _pattern": "a pure function",
+    "kafkapy/spark/source/arrow.py _constants": "a pure function",
+    "kafkapy/spark/workers/engine.py clusters": "only the thread of a Spark worker reads ranges",
+    "kafkapy/storage/filesystem.py _threads": "a pool of threads too many at worst",
 }
 # Modules that are found by name.
 USED_BY_NAME = {
@@ -447,3 +476,59 @@ def test_records_name_files_that_are_there() -> None:
         if name not in there
     )
     expect_none("files that are not in the repository", gone)
+
+
+MUTABLE = {"dict", "list", "set", "bytearray", "deque", "defaultdict", "Counter", "OrderedDict"}
+MUTABLE |= {"WeakSet", "WeakKeyDictionary", "WeakValueDictionary", "count"}
+MUTATES = {"append", "add", "update", "pop", "setdefault", "clear", "extend", "remove", "discard"}
+MUTATES |= {"insert", "popitem", "appendleft", "popleft"}
+
+
+def last_name(node: ast.AST) -> str:
+    """`count` of `count`, `count()` and `itertools.count`; empty for other expressions."""
+    if isinstance(node, ast.Call | ast.Subscript):
+        return last_name(node.func if isinstance(node, ast.Call) else node.value)
+    return getattr(node, "id", "") or getattr(node, "attr", "")
+
+
+def containers(path: str) -> set[str]:
+    """The names of a module that hold what can change."""
+    found = set()
+    literals = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
+    for node in tree(path).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        if isinstance(value, literals) or (
+            isinstance(value, ast.Call) and last_name(value) in MUTABLE
+        ):
+            found |= {each.id for each in targets if isinstance(each, ast.Name)}
+    return found
+
+
+def changed_state(path: str) -> Iterator[str]:
+    """The names of a module whose values functions change: globals, containers, caches."""
+    names = containers(path)
+    for node in nodes(path):
+        if isinstance(node, ast.Global):
+            yield from node.names
+        elif isinstance(node, ast.FunctionDef):
+            if any(last_name(each) in ("cache", "lru_cache") for each in node.decorator_list):
+                yield node.name
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            if isinstance(owner, ast.Name) and owner.id in names and node.func.attr in MUTATES:
+                yield owner.id
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            if isinstance(node.value, ast.Name) and node.value.id in names:
+                yield node.value.id
+        elif isinstance(node, ast.Call) and last_name(node) == "next":
+            yield from (
+                each.id for each in node.args if isinstance(each, ast.Name) and each.id in names
+            )
+
+
+def test_state_of_modules_has_an_owner() -> None:
+    """Threads of a free-threaded interpreter would change it at the same time (decision 54)."""
+    found = {f"{path} {name}" for path in python_files("kafkapy") for name in changed_state(path)}
+    expect_none("state of a module that changes", sorted(found - MODULE_STATE.keys()))
+    expect_none("not changed any more", sorted(MODULE_STATE.keys() - found))

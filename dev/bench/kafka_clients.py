@@ -13,6 +13,7 @@ import re
 import socket
 import struct
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -100,12 +101,18 @@ def figures(output: str) -> Figures:
     return found
 
 
-def produce(servers: str, topic: str, value_bytes: int, records: int) -> Figures:
-    return {"rate": loads.produce_librdkafka(servers, topic, value_bytes, records)}
+def produce(
+    servers: str, topic: str, value_bytes: int, records: int, ca: str | None = None
+) -> Figures:
+    return {"rate": loads.produce_librdkafka(servers, topic, value_bytes, records, ca)}
 
 
-def consume(servers: str, topic: str, records: int) -> Figures:
-    return {"rate": loads.consume_librdkafka(servers, topic, records)}
+def consume(servers: str, topic: str, records: int, ca: str | None = None) -> Figures:
+    return {"rate": loads.consume_librdkafka(servers, topic, records, ca)}
+
+
+def burst(servers: str, topic: str, records: int) -> Figures:
+    return {"rate": loads.produce_burst(servers, topic, records)}
 
 
 def fetch(servers: str, topic: str, total_bytes: int) -> Figures:
@@ -136,6 +143,7 @@ def idle_connection(host: str, port: int) -> socket.socket:
 LOADS: dict[str, Callable[..., Figures]] = {
     "produce": produce,
     "consume": consume,
+    "burst": burst,
     "fetch": fetch,
     "produce_beside_idle": produce_beside_idle,
     "latency": open_loop.latency,
@@ -144,4 +152,6 @@ LOADS: dict[str, Callable[..., Figures]] = {
 }
 
 if __name__ == "__main__":
-    print(json.dumps(LOADS[sys.argv[1]](**json.loads(sys.argv[2]))))
+    found = LOADS[sys.argv[1]](**json.loads(sys.argv[2]))
+    # Of clients side by side, the time between the first record and the last counts.
+    print(json.dumps({**found, "ended": time.time()}))

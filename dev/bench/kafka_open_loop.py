@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import select
 import socket
+import ssl
 import struct
 import time
 from array import array
@@ -22,19 +23,26 @@ KEPT_P99_MS = 50.0
 LOWEST_RATE = 1000
 REFINEMENTS = 3
 BURST = 64
+_WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class _Producer:
-    """One connection; its k-th answer is that of its k-th request."""
+    """One connection, over TLS if it has an authority; its k-th answer is that of its k-th
+    request."""
 
-    def __init__(self, servers: str, topic: str) -> None:
+    def __init__(
+        self, servers: str, topic: str, value_bytes: int = VALUE_BYTES, ca: str | None = None
+    ) -> None:
         host, _, port = servers.partition(",")[0].rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=30)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if ca is not None:
+            context = ssl.create_default_context(cafile=ca)
+            self.socket = context.wrap_socket(self.socket, server_hostname=host)
         self.socket.setblocking(False)
         self.due = 0
         self.answered = 0
-        self._message = loads.produce_request(topic, VALUE_BYTES, 1)
+        self._message = loads.produce_request(topic, value_bytes, 1)
         self._unsent = memoryview(b"")
         self._received = bytearray()
         # Produce v7: one topic, one partition; see loads.produce_request.
@@ -50,7 +58,7 @@ class _Producer:
                     self.due -= burst
                     self._unsent = memoryview(self._message * burst)
                 self._unsent = self._unsent[self.socket.send(self._unsent) :]
-        except BlockingIOError:
+        except _WOULD_BLOCK:
             return
 
     @property
@@ -62,7 +70,10 @@ class _Producer:
         data = self._received
         try:
             data += self.socket.recv(1 << 18)
-        except BlockingIOError:
+            # `select` does not see what TLS has decrypted already.
+            while isinstance(self.socket, ssl.SSLSocket) and self.socket.pending():
+                data += self.socket.recv(1 << 18)
+        except _WOULD_BLOCK:
             return 0
         count = len(data) // self._answer_bytes
         end = count * self._answer_bytes
@@ -73,9 +84,18 @@ class _Producer:
         return count
 
 
-def run(servers: str, topic: str, rate: float, seconds: float, connections: int) -> array[float]:
-    """Latencies in ms, in no order; shorter than asked for if the broker fell behind for good."""
-    producers = [_Producer(servers, topic) for _ in range(connections)]
+def run(
+    servers: str,
+    topic: str,
+    rate: float,
+    seconds: float,
+    connections: int,
+    value_bytes: int = VALUE_BYTES,
+    ca: str | None = None,
+) -> array[float]:
+    """Latencies in ms, in no order; shorter than asked for if the broker fell behind for good.
+    `ca`: the file of the authority to trust, over TLS."""
+    producers = [_Producer(servers, topic, value_bytes, ca) for _ in range(connections)]
     gc.disable()
     try:
         return _run(producers, rate, int(rate * seconds))
@@ -120,11 +140,17 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def latency(
-    servers: str, topic: str, rate: float, seconds: float, connections: int
+    servers: str,
+    topic: str,
+    rate: float,
+    seconds: float,
+    connections: int,
+    value_bytes: int = VALUE_BYTES,
+    ca: str | None = None,
 ) -> dict[str, float]:
     """p50, p99 and p99.9 in ms at a fixed rate, infinite if it was not kept; how many were
     answered."""
-    ordered = sorted(run(servers, topic, rate, seconds, connections))
+    ordered = sorted(run(servers, topic, rate, seconds, connections, value_bytes, ca))
     answered = len(ordered)
     is_kept = answered == int(rate * seconds)
     shares = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}

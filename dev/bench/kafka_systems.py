@@ -73,10 +73,15 @@ class Guard(NamedTuple):
 OPEN = Guard()
 
 
-def jvm_command(main_class: str, *args: str, heap: tuple[str, ...] = TOOL_HEAP) -> list[str]:
+def jvm_command(
+    main_class: str,
+    *args: str,
+    heap: tuple[str, ...] = TOOL_HEAP,
+    release: apache_kafka.Release = apache_kafka.KAFKA_3,
+) -> list[str]:
     """One of Kafka's classes as its own scripts start it."""
     level = "INFO" if main_class == apache_kafka.BROKER else "WARN"
-    java, *words = apache_kafka.java_command(main_class, *args, level=level)
+    java, *words = apache_kafka.java_command(main_class, *args, level=level, release=release)
     kept = [word for word in words if not word.startswith("-X")]
     return [java, *heap, *PERFORMANCE_FLAGS, *kept]
 
@@ -111,11 +116,21 @@ class Servers:
             self.client_properties = {"security.protocol": "SSL", **trust}
         if guard.authorizer:
             settings = {**settings, **AUTHORIZED}
-        # kafkapy on its own keeps the metadata itself: that is its default.
-        needs_zookeeper = system is System.APACHE or count > 1
-        self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs_zookeeper else None
+        needs = self._needs_zookeeper(count)
+        self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs else None
         self.brokers = [self._broker(index, settings if count > 1 else {**OF_ONE, **settings})
                         for index in range(count)]  # fmt: skip
+
+    def _needs_zookeeper(self, count: int) -> bool:
+        # kafkapy on its own keeps the metadata itself: that is its default.
+        return self.system is System.APACHE or count > 1
+
+    def _command(self, properties: Mapping[str, str], file: Path) -> list[str]:
+        """Write the properties of a broker to a file; the command that starts it."""
+        apache_kafka.write_properties(file, properties)
+        if self.system is System.KAFKAPY:
+            return [KAFKAPY, "server", "start", str(file)]
+        return jvm_command(apache_kafka.BROKER, str(file), heap=BROKER_HEAP)
 
     def _broker(self, broker_id: int, settings: Mapping[str, str]) -> ServerProcess:
         port = free_port()
@@ -131,12 +146,7 @@ class Servers:
         }
         if self.zookeeper is not None:
             properties["zookeeper.connect"] = self.zookeeper.connect()
-        file = self.directory / f"broker-{broker_id}.properties"
-        apache_kafka.write_properties(file, properties)
-        if self.system is System.KAFKAPY:
-            command = [KAFKAPY, "server", "start", str(file)]
-        else:
-            command = jvm_command(apache_kafka.BROKER, str(file), heap=BROKER_HEAP)
+        command = self._command(properties, self.directory / f"broker-{broker_id}.properties")
         output = self.directory / f"broker-{broker_id}.out"
         return ServerProcess(command, port, output, self.system.value)
 

@@ -66,8 +66,8 @@ class Line:
 
     @property
     def bound(self) -> float:
-        """The ratio of a broker that takes no processor time: where the load kept all processors of
-        the machine busy, ours would go to the clients. Elsewhere the ratio as it is.
+        """The ratio if kafkapy's broker took no processor time. Where the load kept all processors
+        busy, the clients would get that time; elsewhere the ratio stays as it is.
         """
         cost_s_per_gb = self.cpu_s_per_gb(System.KAFKAPY)
         is_busy = self.limits(System.KAFKAPY) == "machine"
@@ -139,14 +139,15 @@ class Results:
     def summary(self) -> str:
         """Summary of the table in a sentence: rows ahead, and ratios of rates and resources."""
         lines = self.lines
-        rates = [line.ratio for line in lines if line.row.more_is_better]
+        rates = [line for line in lines if line.row.more_is_better]
         ahead = sum(line.advantage >= 1 for line in lines)
         text = f"Ahead in {ahead} of {len(lines)} rows"
         if rates:
-            bound = median(line.bound for line in lines if line.row.more_is_better)
+            middle = median(line.ratio for line in rates)
+            bound = median(line.bound for line in rates)
             text += (
-                f"; rates: median ratio {median(rates):.2f} ({bound:.2f} if our broker took no"
-                f" processor time), least {min(rates):.2f}"
+                f"; rates: median ratio {middle:.2f} ({bound:.2f} if our broker took no processor"
+                f" time), least {min(line.ratio for line in rates):.2f}"
             )
         for name, measure in (("processor", Line.cpu_s_per_gb), ("resident", Line.resident_mib)):
             pairs = [(measure(x, System.KAFKAPY), measure(x, System.APACHE)) for x in lines]

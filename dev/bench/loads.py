@@ -16,10 +16,18 @@ PIPELINED = 5
 LIST = 10_000
 
 
-def produce_librdkafka(servers: str, topic: str, value_bytes: int, count: int) -> float:
-    """Records/s of one librdkafka producer with acks=all to partition 0."""
+def _secured(ca: str | None) -> dict[str, str]:
+    """librdkafka's properties for TLS, with the file of the authority to trust."""
+    return {} if ca is None else {"security.protocol": "ssl", "ssl.ca.location": ca}
+
+
+def produce_librdkafka(
+    servers: str, topic: str, value_bytes: int, count: int, ca: str | None = None
+) -> float:
+    """Records/s of one librdkafka producer with acks=all to partition 0; over TLS with `ca`."""
     producer = confluent_kafka.Producer(
         {
+            **_secured(ca),
             "bootstrap.servers": servers,
             "linger.ms": 5,
             "queue.buffering.max.messages": 2_000_000,
@@ -41,10 +49,11 @@ def produce_librdkafka(servers: str, topic: str, value_bytes: int, count: int) -
     return count / (time.perf_counter() - started)
 
 
-def consume_librdkafka(servers: str, topic: str, count: int) -> float:
-    """Records/s of one librdkafka consumer from the start of partition 0."""
+def consume_librdkafka(servers: str, topic: str, count: int, ca: str | None = None) -> float:
+    """Records/s of one librdkafka consumer from the start of partition 0; over TLS with `ca`."""
     consumer = confluent_kafka.Consumer(
         {
+            **_secured(ca),
             "bootstrap.servers": servers,
             "group.id": "bench",
             "enable.auto.commit": False,

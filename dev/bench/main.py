@@ -3,6 +3,7 @@
     scripts/bench [--runs N] [--only WORD] [--json FILE] [--no-write]
     scripts/bench --cluster [--kind WORD] ...     three brokers beside Apache Kafka's
     scripts/bench --kafka [--quick] ...           one broker beside Apache Kafka's
+    scripts/bench --cores [--quick] ...           brokers on more and more cores
     scripts/bench --growth [--quick] ...          one broker as its work grows
 
 Rows of throughput run the same load on our broker and on the bare loop (dev/bench/bare_loop.py), in
@@ -24,7 +25,7 @@ from pathlib import Path
 from statistics import median
 
 from dev import report
-from dev.bench import cluster, growth, kafka, loads, tool_starts, tools
+from dev.bench import cluster, cores, growth, kafka, loads, tool_starts, tools
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.harness.processes.topics import create_topic
@@ -228,9 +229,12 @@ def main() -> int:
     parser.add_argument("--cluster", action="store_true", help="a cluster beside Apache Kafka's")
     parser.add_argument("--kind", default="", metavar="WORD", help="--cluster: kafkapy or Apache")
     parser.add_argument("--kafka", action="store_true", help="one broker beside Apache Kafka 3.9")
+    parser.add_argument("--cores", action="store_true", help="brokers on more and more cores")
     parser.add_argument("--growth", action="store_true", help="one broker as its work grows")
     parser.add_argument(
-        "--quick", action="store_true", help="--kafka: some rows, in 3 minutes; --growth: in 2"
+        "--quick",
+        action="store_true",
+        help="--kafka: some rows, in 3 minutes; --growth: in 2; --cores: two runs of each",
     )
     parser.add_argument("--tools", action="store_true", help="the tools: --only starts, or tools")
     options = parser.parse_args()
@@ -240,6 +244,8 @@ def main() -> int:
             if options.only in part.__name__:
                 part.main(options.runs or 5, document, INTRODUCTION)
         return 0
+    if options.cores:
+        return cores.run(options, DOCUMENT)
     if options.growth:
         return growth.run(options, GROWTH)
     if options.cluster or options.kafka:

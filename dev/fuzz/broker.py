@@ -17,11 +17,22 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kafkapy.protocol.headers import encode_request
+from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.headers import decode_response, encode_request
+from kafkapy.protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
 from kafkapy.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+)
+from kafkapy.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
 )
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -36,6 +47,17 @@ TOPICS: Final[dict[str, tuple[int, dict[str, str]]]] = {
     "lz4": (1, {"compression.type": "lz4"}),
     "stamped": (1, {"message.timestamp.type": "LogAppendTime"}),
 }
+SHARE_GROUPS: Final = ("group-0", "group-1")
+_SHARED: Final = [
+    AlterShareGroupOffsetsRequestTopic(
+        topic_name=name,
+        partitions=[
+            AlterShareGroupOffsetsRequestPartition(partition_index=index, start_offset=0)
+            for index in range(partitions)
+        ],
+    )
+    for name, (partitions, _) in TOPICS.items()
+]
 PING_EVERY_S: Final = 0.002
 WORTH_NOTING_S: Final = 0.02
 LIMIT_S: Final = 60.0
@@ -116,8 +138,9 @@ class Client:
         self._socket.close()
 
 
-def make_topics(port: int, user: str | None) -> None:
-    """Create the topics that the requests name, where they are missing."""
+def make_topics(port: int, user: str | None) -> list[Uuid]:
+    """Create the topics that the requests name, where they are missing, and share groups of them.
+    Returns the ids of the topics."""
     rows = [
         CreatableTopic(
             name=name,
@@ -130,7 +153,15 @@ def make_topics(port: int, user: str | None) -> None:
     client = Client(port, user)
     request = CreateTopicsRequest(topics=rows, timeout_ms=20_000)
     assert client.ask(encode_request(request, 4, 1, "fuzz")) is not None
+    for group in SHARE_GROUPS:
+        offsets = AlterShareGroupOffsetsRequest(group_id=group, topics=_SHARED)
+        assert client.ask(encode_request(offsets, 0, 1, "fuzz")) is not None
+    wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in TOPICS])
+    answer = client.ask(encode_request(wanted, 12, 1, "fuzz"))
+    assert answer is not None
     client.close()
+    found = decode_response(MetadataResponse, 12, answer)[1]
+    return [topic.topic_id for topic in found.topics if not topic.error_code]
 
 
 class Pinger:

@@ -115,7 +115,7 @@ class Fuzzer:
         began_s = time.monotonic()
         with new_broker(self._directory, self._is_guarded) as self._broker:
             admin = USERS[0] if self._is_guarded else None
-            make_topics(self._broker.port, admin)
+            self._topic_ids = make_topics(self._broker.port, admin)
             self._pinger = Pinger(self._broker, admin)
             self.result.start_bytes = resident_bytes(self._broker.pid)[0]
             try:
@@ -138,10 +138,16 @@ class Fuzzer:
             among = last if last and number >= count * 9 // 10 else first
             if among is first and number % TOPICS_EVERY == TOPICS_EVERY - 1:
                 # Requests have deleted some, and nothing is appended where no topic is.
-                make_topics(self._broker.port, USERS[0] if self._is_guarded else None)
+                user = USERS[0] if self._is_guarded else None
+                self._topic_ids = make_topics(self._broker.port, user)
             api, version = among[self._random.randrange(len(among))]
             request = hostile_request(
-                self._seed * 1_000_003 + number, api, version, self._size(), self._scale
+                self._seed * 1_000_003 + number,
+                api,
+                version,
+                self._size(),
+                self._scale,
+                self._topic_ids,
             )
             self._send(request)
             if not self._broker.running:

@@ -1,12 +1,13 @@
 """Hostile but well-formed requests over every served API and version, from the protocol's schema.
 
-A seed decides every byte. Each request has a *shape*: which of its arrays is huge, whether the rows
-of it are the same or all different, or which of its values are extreme.
+A seed decides every byte but the ids of topics. Each request has a *shape*: which of its arrays is
+huge, whether the rows of it are the same or all different, or which of its values are extreme.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import cache
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -82,13 +83,18 @@ def served_versions() -> tuple[tuple[ApiKey, int], ...]:
 
 
 def hostile_request(
-    seed: int, api: ApiKey, version: int, size_bytes: int, scale: int = 1
+    seed: int,
+    api: ApiKey,
+    version: int,
+    size_bytes: int,
+    scale: int = 1,
+    topic_ids: Sequence[bytes] = (),
 ) -> Hostile:
     """The request of a seed, of about so many bytes where its shape is huge."""
     random = Random(seed)
     if api == ApiKey.PRODUCE and random.random() < _OF_RECORDS:
         return hostile_records(random, version, scale)
-    maker = _Maker(random, api, version, size_bytes)
+    maker = _Maker(random, api, version, size_bytes, topic_ids)
     return Hostile(maker.what, api, version, maker.frame())
 
 
@@ -119,7 +125,15 @@ def hostile_records(random: Random, version: int, scale: int) -> Hostile:
 class _Maker:
     """Writes one request, bytes by bytes: to encode a million objects would take a second."""
 
-    def __init__(self, random: Random, api: ApiKey, version: int, size_bytes: int) -> None:
+    def __init__(
+        self,
+        random: Random,
+        api: ApiKey,
+        version: int,
+        size_bytes: int,
+        topic_ids: Sequence[bytes] = (),
+    ) -> None:
+        self.topic_ids = topic_ids
         self.random = random
         self.api = api
         self.version = version
@@ -272,7 +286,7 @@ class _Maker:
             values = (0.0, 1.0, -1.0, float("nan"), float("inf"), 1e308)
             return struct.pack(">d", self.random.choice(values))
         if kind is UUID:
-            return self.random.choice((bytes(16), self.random.randbytes(16)))
+            return self.random.choice((bytes(16), self.random.randbytes(16), *self.topic_ids))
         if self.is_marking and kind.code == "i":
             self.is_marking = False
             return _NUMBER_MARK

@@ -1,4 +1,4 @@
-"""Runs one mutant, in a copy of the tree, until a seed of the simulator catches it.
+"""Runs one mutant, in a copy of the tree, until a seed of the simulator catches it; or its tests.
 
 `python -m dev.mutate.hunt FIRST COUNT`, in such a copy, prints what it found as JSON.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from dev.mutate.mutant import Mutant
 
 ROOT: Final = Path(__file__).parents[2]
 COPIED: Final = ("kafkapy", "tests/simulation", "tests/harness", "dev/mutate", "dev/simulate")
+_TESTS: Final = ("pyproject.toml", "tests/unit", "tests/scenarios")
 HANGS: Final = "hangs"
 CRASHES: Final = "crashes"
 _SEED_LIMIT_S: Final = 240
@@ -28,7 +30,8 @@ _SEED_LIMIT_S: Final = 240
 
 
 class Result(NamedTuple):
-    """`seeds` is how many were run; `checker` caught the mutant in the last of them, if any did."""
+    """`seeds` is how many were run; `checker` caught the mutant in the last of them, if any did; or
+    a test did, without a seed."""
 
     mutant: Mutant
     seeds: int
@@ -50,6 +53,8 @@ def hunt(mutant: Mutant, first: int, count: int) -> Result:
         copy_tree(copy)
         edited = copy / mutant.file
         edited.write_text(mutant.apply(edited.read_text()))
+        if mutant.tests:
+            return _test(mutant, copy, began_s)
         command = [sys.executable, "-m", "dev.mutate.hunt", str(first), str(count)]
         done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
@@ -61,6 +66,26 @@ def hunt(mutant: Mutant, first: int, count: int) -> Result:
     seeds = found["seed"] - first + 1
     seconds = time.monotonic() - began_s
     return Result(mutant, seeds, found["seed"], found["checker"], found["violation"], seconds)
+
+
+def _test(mutant: Mutant, copy: Path, began_s: float) -> Result:
+    """Run the tests of a mutant. One is caught by a test that fails, not by one that cannot run."""
+    for name in _TESTS:
+        source = ROOT / name
+        copy_one = shutil.copytree if source.is_dir() else shutil.copy2
+        copy_one(source, copy / name)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--noconftest", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, *mutant.tests.split()], cwd=copy, capture_output=True, text=True, check=False
+    )
+    failed = re.search(r"^FAILED (\S+)", done.stdout, re.MULTILINE)
+    if done.returncode == 1 and failed is not None:
+        test = failed[1].partition("[")[0].rpartition("/")[2]
+        checker, violation = test.replace("::", " "), failed[0]
+    else:
+        output = done.stdout + done.stderr
+        checker, violation = ("", "") if done.returncode == 0 else (CRASHES, output[-500:])
+    return Result(mutant, 0, 0, checker, violation, time.monotonic() - began_s)
 
 
 def copy_tree(target: Path) -> None:

@@ -18,7 +18,8 @@ class Misfit(Exception):
 
 class Mutant(NamedTuple):
     """One edit of one file. `loses` says what users lose by it; `equivalent` why nobody can see it,
-    since another rule holds what this one does.
+    since another rule holds what this one does; `tests` which tests catch what the simulator does
+    not run.
     """
 
     area: str
@@ -28,6 +29,7 @@ class Mutant(NamedTuple):
     new: str
     loses: str
     equivalent: str = ""
+    tests: str = ""
 
     def apply(self, text: str) -> str:
         """The text of the file with the edit made. Raises Misfit."""

@@ -31,8 +31,9 @@ scripts/mutate --list                   # names only
 
 The edits are in `dev/mutate/mutants/`: name, file, old and new text, and what users lose. One whose
 old text is no longer in the code fails a unit test. One that nobody can see says why in its entry,
-and is not run. "uncaught" in the last column means an
-exception or an assertion of production code; `hangs`, that a seed does not end.
+and is not run. One with `tests` in its entry breaks what the simulator does not run, as share
+groups: these tests are run instead, and no seed. "uncaught" in the last column means an exception
+or an assertion of production code; `hangs`, that a seed does not end.
 """
 
 
@@ -43,10 +44,12 @@ def write(results: Sequence[Result], mutants: Sequence[Mutant], path: Path = PAG
     judged = [mutant for mutant in mutants if not mutant.equivalent]
     kept = [(mutant, rows[mutant.name]) for mutant in judged if mutant.name in rows]
     caught = [int(cells[0]) for _, cells in kept if cells[1] != SURVIVES]
+    seeds = [count for count in caught if count]
     score = (
         f"{len(caught)} of {len(kept)} mutants are caught"
-        f" ({100 * len(caught) / max(len(kept), 1):.0f} %), half of them within"
-        f" {median(caught) if caught else 0:.0f} seeds. {len(judged) - len(kept)} were not run.\n"
+        f" ({100 * len(caught) / max(len(kept), 1):.0f} %), {len(seeds)} of them by seeds, half of"
+        f" these within {median(seeds) if seeds else 0:.0f}."
+        f" {len(judged) - len(kept)} were not run.\n"
         f"Last written {today()}, {kafkapy_version()}."
     )
     parts = [_INTRODUCTION, "## Score", score]

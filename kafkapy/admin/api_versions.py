@@ -23,20 +23,19 @@ _BETWEEN_BROKERS: Final = frozenset(
         ApiKey.ALLOCATE_PRODUCER_IDS,
     }
 )
+# Kafka 3.9's tool does not know these, and says nothing of a broker without them.
+_OF_KAFKA_4: Final = frozenset(
+    {
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+    }
+)
 # What Kafka 3.9's clients know besides: the APIs of KRaft clusters, with their versions.
 _KRAFT: Final = {
     55: ("DescribeQuorum", 0, 2),
-    76: ("ShareGroupHeartbeat", 0, 0),
-    77: ("ShareGroupDescribe", 0, 0),
-    78: ("ShareFetch", 0, 0),
-    79: ("ShareAcknowledge", 0, 0),
     80: ("AddRaftVoter", 0, 0),
     81: ("RemoveRaftVoter", 0, 0),
-    83: ("InitializeShareGroupState", 0, 0),
-    84: ("ReadShareGroupState", 0, 0),
-    85: ("WriteShareGroupState", 0, 0),
-    86: ("DeleteShareGroupState", 0, 0),
-    87: ("ReadShareGroupStateSummary", 0, 0),
 }
 
 
@@ -45,19 +44,19 @@ def _name(key: int) -> str:
     return "".join(word.capitalize() for word in ApiKey(key).name.split("_"))
 
 
-# key -> (name, first version, last version), as Kafka 3.9's clients speak them
+# key -> (name, first version, last version): ours, and those that only Kafka's clients speak
 KNOWN_APIS: Final[dict[int, tuple[str, int, int]]] = {
     **{key: (_name(key), each.first, each.last) for key, each in API_VERSIONS.items()},
     **_KRAFT,
 }
-_CLIENT_APIS: Final = KNOWN_APIS.keys() - _BETWEEN_BROKERS
+_CLIENT_APIS: Final = KNOWN_APIS.keys() - _BETWEEN_BROKERS - _OF_KAFKA_4
 
 
 @dataclass(frozen=True, slots=True)
 class ApiSupport:
     """One API of one broker. `offered` is None if the broker does not have it.
 
-    `usable` is the version that a 3.9 client would choose. If it is None, `node_is` has the reason:
+    `usable` is the version that our client would choose. If it is None, `node_is` has the reason:
     "too new" or "too old", or nothing for an unknown API.
     """
 

@@ -104,6 +104,11 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     return config
 
 
+def share_consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
+    """The config of a `confluent_kafka.ShareConsumer`. Raises as `consumer_config`."""
+    return _translated(properties)
+
+
 def _level(name: str, value: str) -> str:
     """A codec's level of KIP-390, if librdkafka has it."""
     try:

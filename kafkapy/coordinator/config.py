@@ -45,6 +45,9 @@ class GroupConfig(CoordinatorConfig):
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_max_size: int = 2**31 - 1
+    group_share_session_timeout_ms: int = 45_000
+    group_share_heartbeat_interval_ms: int = 5_000
+    group_share_max_size: int = 200
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     group_consumer_migration_policy: str = "bidirectional"
     group_consumer_regex_refresh_interval_ms: int = 600_000
@@ -84,3 +87,12 @@ class TransactionConfig(CoordinatorConfig):
     transaction_state_log_num_partitions: int = 50
     transaction_max_timeout_ms: int = 900_000
     transactional_id_expiration_ms: int = 604_800_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShareConfig(CoordinatorConfig):
+    """The broker's `share.coordinator.*` keys."""
+
+    share_coordinator_state_topic_num_partitions: int = 50
+    share_coordinator_snapshot_update_records_per_snapshot: int = 500
+    share_coordinator_cold_partition_snapshot_interval_ms: int = 300_000

@@ -82,6 +82,18 @@ class ApiKey(IntEnum):
     PUSH_TELEMETRY = 72
     LIST_CONFIG_RESOURCES = 74
     DESCRIBE_TOPIC_PARTITIONS = 75
+    SHARE_GROUP_HEARTBEAT = 76
+    SHARE_GROUP_DESCRIBE = 77
+    SHARE_FETCH = 78
+    SHARE_ACKNOWLEDGE = 79
+    INITIALIZE_SHARE_GROUP_STATE = 83
+    READ_SHARE_GROUP_STATE = 84
+    WRITE_SHARE_GROUP_STATE = 85
+    DELETE_SHARE_GROUP_STATE = 86
+    READ_SHARE_GROUP_STATE_SUMMARY = 87
+    DESCRIBE_SHARE_GROUP_OFFSETS = 90
+    ALTER_SHARE_GROUP_OFFSETS = 91
+    DELETE_SHARE_GROUP_OFFSETS = 92
 
 
 class VersionRange(NamedTuple):
@@ -160,4 +172,16 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.PUSH_TELEMETRY: VersionRange(0, 0, 0),
     ApiKey.LIST_CONFIG_RESOURCES: VersionRange(0, 1, 0),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: VersionRange(0, 0, 0),
+    ApiKey.SHARE_GROUP_HEARTBEAT: VersionRange(1, 1, 0),
+    ApiKey.SHARE_GROUP_DESCRIBE: VersionRange(1, 1, 0),
+    ApiKey.SHARE_FETCH: VersionRange(1, 2, 0),
+    ApiKey.SHARE_ACKNOWLEDGE: VersionRange(1, 2, 0),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: VersionRange(0, 0, 0),
+    ApiKey.READ_SHARE_GROUP_STATE: VersionRange(0, 0, 0),
+    ApiKey.WRITE_SHARE_GROUP_STATE: VersionRange(0, 1, 0),
+    ApiKey.DELETE_SHARE_GROUP_STATE: VersionRange(0, 0, 0),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: VersionRange(0, 1, 0),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: VersionRange(0, 1, 0),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: VersionRange(0, 0, 0),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: VersionRange(0, 0, 0),
 }

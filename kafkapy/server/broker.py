@@ -54,6 +54,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.listeners import Listener
 from kafkapy.server.coordinators.group_service import GroupService, set_up_groups
 from kafkapy.server.coordinators.group_topics import GroupTopics
+from kafkapy.server.coordinators.share_setup import set_up_shares
 from kafkapy.server.coordinators.transaction_setup import set_up_transactions
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.maintenance import Maintenance
@@ -197,6 +198,7 @@ class Broker:
         self.replicas.stop()
         self._transactions.stop()
         self._verifier.close()
+        self._shares.stop()
         self._groups.stop()
         self._connections.close_all()
         await self._tasks.cancel()
@@ -213,11 +215,8 @@ class Broker:
         logger.info("[KafkaServer id=%d] shut down completed", self._broker_id)
 
     async def abandon(self) -> None:
-        """After a `start` that was cancelled: be nobody's member. Logs that were opened are left
-        to the recovery of the next start."""
+        """Leave the cluster after a cancelled `start`. The next start recovers the logs."""
         await self._undo.aclose()
-
-    # the steps of start
 
     def _open_log_dirs(self) -> None:
         config = self.config
@@ -290,8 +289,7 @@ class Broker:
             try:  # it is bound again when there is something to serve
                 self._bind(Listener("METRICS", host, port, "PLAINTEXT")).close()
             except OSError as error:
-                what = f"kafkapy.metrics.port={port} on {host}"
-                raise cannot_bind(what, port, error) from error
+                raise cannot_bind(f"kafkapy.metrics.port={port} on {host}", port, error) from error
 
     async def _load_acls(self) -> None:
         config = self.config
@@ -348,6 +346,9 @@ class Broker:
             lambda: self._features.transaction_version,
             self._tasks.spawn,
         )
+        self._shares = set_up_shares(
+            config, replicas, groups, self._metadata, self._waiter, self._node_security, clock
+        )
         self._fetch_reader = FetchReader(replicas, clock, config.get_str("replica.selector.class"))
         self._fetch_sessions = FetchSessionCache(
             config.get_int("max.incremental.fetch.session.cache.slots"), self.random
@@ -359,6 +360,7 @@ class Broker:
             replicas,
             groups,
             self._transactions,
+            self._shares.service,
             self._token_admin,
             self.controller,
             self._fs,
@@ -424,8 +426,8 @@ class Broker:
         listener_changes.listeners.on_change = self._readvertise
 
     async def _start_coordinators(self) -> None:
-        await self._groups.start(self._store)
-        await self._transactions.start(self._store)
+        for service in (self._groups, self._transactions, self._shares.service):
+            await service.start(self._store)
 
     async def _readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
         """The broker has other listeners: have its registration, and so everybody, say so."""
@@ -469,10 +471,13 @@ class Broker:
             ApiKey.FETCH: fetch.general,
             **handler_table.logs(self.replicas, clock),
             **handler_table.groups(self._groups, self._metadata, authorization, self._features),
+            **handler_table.share_members(
+                self._shares, self._features, authorization, cluster, self._metrics
+            ),
             **handler_table.cluster(
                 cluster,
                 self._waiter,
-                AutoCreator(config, self._topic_admin, self._metadata, self._waiter),
+                self._creator,
                 auto_create_topics,
                 authorization,
                 self._quotas,
@@ -498,7 +503,7 @@ class Broker:
     ) -> list[handler_table.BackgroundHandlers]:
         """The areas that wait for ZooKeeper, the controller or other brokers."""
         config, metadata, waiter, turns = self.config, self._metadata, self._waiter, self._turns
-        changes, controller = self._config_changes, self.controller
+        changes, controller, tasks = self._config_changes, self.controller, self._tasks
         return [
             handler_table.transactions(
                 self._transactions,
@@ -508,6 +513,7 @@ class Broker:
                 self._markers,
                 self._producer_ids,
             ),
+            handler_table.share_offsets(self._shares, self._features, authorization, tasks, turns),
             handler_table.topics(
                 self._topic_admin,
                 config.get_bool("delete.topic.enable"),
@@ -526,7 +532,7 @@ class Broker:
             handler_table.quotas(self._quota_admin, changes, turns),
             handler_table.scram(self._scram_admin, changes, controller, turns),
             handler_table.delegation_tokens(
-                TokenRequests(config, self._token_admin), self._tokens, authorization, self._tasks
+                TokenRequests(config, self._token_admin), self._tokens, authorization, tasks
             ),
             handler_table.controller(controller, metadata, waiter, self.clock, self._features),
             handler_table.control_requests(self._control_requests, config.inter_broker_listener),
@@ -538,11 +544,7 @@ class Broker:
             self._store,
             self._metadata,
             self.random,
-            TopicDefaults(
-                config.get_int("num.partitions"),
-                config.get_int("default.replication.factor"),
-                config.get_bool("delete.topic.enable"),
-            ),
+            TopicDefaults.from_config(config),
         )
         self._scram_admin = ScramAdmin(self._store)
         self._quota_admin = QuotaAdmin(self._store, resolve, config.is_alone)
@@ -555,6 +557,8 @@ class Broker:
             lambda configs: self._listener_changes.prepare(*self._configs.change_of_own(configs)),
             self._passwords,
         )
+        self._creator = AutoCreator(config, self._topic_admin, self._metadata, self._waiter)
+        self._shares.create_topic_by(self._creator.create, self._tasks.spawn)
 
     async def _start_tokens(self) -> None:
         """Know the tokens that are stored and follow their changes, if there is a secret."""
@@ -564,12 +568,8 @@ class Broker:
         changes = TokenChangeListener(self._store, clock, self._tokens)
         await changes.start()
         self._followed.append(changes)
-        times = TokenTimes(
-            config.get_int("delegation.token.max.lifetime.ms"),
-            config.get_int("delegation.token.expiry.time.ms"),
-        )
         self._token_admin = TokenAdmin(
-            self._store, self._tokens, changes, clock, self.random, times
+            self._store, self._tokens, changes, clock, self.random, TokenTimes.from_config(config)
         )
 
     def _set_up_metrics(self) -> None:

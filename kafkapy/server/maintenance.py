@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kafkapy.server.cluster.controller_task import ControllerTask
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.coordinators.group_service import GroupService
+    from kafkapy.server.coordinators.share_service import ShareService
     from kafkapy.server.coordinators.transaction_service import TransactionService
     from kafkapy.server.network.connection_table import ConnectionTable
     from kafkapy.server.replicas.replica_manager import ReplicaManager
@@ -44,6 +45,7 @@ class Maintenance:
         replicas: ReplicaManager,
         groups: GroupService,
         transactions: TransactionService,
+        shares: ShareService,
         token_admin: TokenAdmin | None,
         controller: ControllerTask,
         fs: FileSystem,
@@ -54,6 +56,7 @@ class Maintenance:
         self._replicas = replicas
         self._groups = groups
         self._transactions = transactions
+        self._shares = shares
         self._token_admin = token_admin
         self._controller = controller
         self._connections = connections
@@ -122,6 +125,11 @@ class Maintenance:
             "delete-expired-group-metadata",
             get("offsets.retention.check.interval.ms"),
             self._expire_offsets,
+        )
+        every(
+            "share-group-state-prune",
+            get("share.coordinator.state.topic.prune.interval.ms"),
+            self._shares.maintain,
         )
         transactions = self._transactions
         every(

@@ -5,16 +5,21 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from kafkapy.client.librdkafka import consumer_config, producer_config
+from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+
+if TYPE_CHECKING:
+    from confluent_kafka import ShareConsumer
 
 C = TypeVar("C")
 
 _FLUSH_S: Final = 0.5
+# librdkafka 2.16 warns that its share consumer is a preview.
+_ERRORS_ONLY: Final = "3"
 _UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 
@@ -65,6 +70,21 @@ def make_consumer(
 ) -> Consumer:
     """A consumer with Kafka's properties; `extra` has librdkafka's own. Raises as `make`."""
     made: Consumer = make(Consumer, {**consumer_config(properties), **(extra or {})}, reporter)
+    return made
+
+
+def make_share_consumer(properties: Mapping[str, str], reporter: Reporter) -> ShareConsumer:
+    """A share consumer with Kafka's properties, which acknowledges explicitly. Raises as `make`."""
+    try:
+        from confluent_kafka import ShareConsumer
+    except ImportError as error:
+        raise ConfigError("Share groups need confluent-kafka 2.16 or later") from error
+    config = {
+        **share_consumer_config(properties),
+        "share.acknowledgement.mode": "explicit",
+        "log_level": _ERRORS_ONLY,
+    }
+    made: ShareConsumer = make(ShareConsumer, config, reporter)
     return made
 
 

@@ -27,11 +27,11 @@ MORE = (
     *("/tmp/kafka-logs", "broker-1/", "kafkapy acls", "kafkapy delegation-tokens"),
     *("transactions abort", "--decommission 3", "--election-type unclean"),
     # Those go on until they are stopped.
-    *("--topics-include", "agent.state app.log"),
+    *("--topics-include", "agent.state app.log", "verifiable-share-consumer"),
 )
 # What others need is done first; a group is deleted when all is done.
-FIRST = ("--create", "producer-perf", "console-consumer")
-LAST = ("consumer-groups",)
+FIRST = ("--create", "producer-perf", "console-consumer", "console-share-consumer")
+LAST = ("consumer-groups", "share-groups")
 ONE = [{"topic": "orders", "partition": 0}]
 FILES = {
     "moves.json": {"version": 1, "partitions": [ONE[0] | {"replicas": [0]}]},

@@ -51,9 +51,11 @@ KAFKA_4 = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
     ApiKey.CONSUMER_GROUP_DESCRIBE: 1,
     ApiKey.LIST_CONFIG_RESOURCES: 0,
+    **{key: 0 for key in ApiKey if key >= ApiKey.SHARE_GROUP_HEARTBEAT},
 }
 """The first versions that Kafka 3.9 does not have, or has under another name:
-tests/unit/protocol/test_kafka_4_messages.py and test_kafka_4_versions.py.
+tests/unit/protocol/test_kafka_4_messages.py, test_kafka_4_versions.py and
+test_share_group_messages.py.
 """
 
 

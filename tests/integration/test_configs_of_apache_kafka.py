@@ -20,8 +20,9 @@ _KERNEL: Final = "the kernel sizes buffers better (docs/decisions/0013): -1, as 
 DESCRIBED: Final[dict[str, tuple[set[str], str]]] = {
     "group.coordinator.rebalance.protocols": (
         {"value", "synonyms"},
-        "the consumer protocol is on as in Kafka 4 (docs/decisions/0053)",
+        "the consumer protocol is on as in Kafka 4 (docs/decisions/0053), and share groups (0057)",
     ),
+    "group.share.partition.max.record.locks": ({"value", "synonyms"}, "the default of Kafka 4"),
     "zookeeper.connect": ({"value", "source", "synonyms"}, "this broker has the embedded store"),
     "log.retention.hours": (
         {"value"},
@@ -32,6 +33,8 @@ DESCRIBED: Final[dict[str, tuple[set[str], str]]] = {
     "replica.socket.receive.buffer.bytes": ({"value", "synonyms"}, _KERNEL),
 }
 """Fields of a broker's keys that differ, and why."""
+OWN: Final = ("kafkapy.", "share.coordinator.", "group.share.max.share.sessions")
+"""Ours, and those that came with share groups in Kafka 4."""
 
 
 class Difference(NamedTuple):
@@ -140,7 +143,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 @pytest.mark.parametrize("what", ["broker", "cluster", "topic", "unknown topic"])
 def test_described_as_apache_kafka_does(ours: Answers, what: str) -> None:
     theirs, found = config_answers.read("described")[what], ours.described[what]
-    own = {name for name in found["configs"] if name.startswith("kafkapy.")}
+    own = {name for name in found["configs"] if name.startswith(OWN)}
     assert found["error"] == theirs["error"]
     assert found["configs"].keys() - own == theirs["configs"].keys()
     differing = {

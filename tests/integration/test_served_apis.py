@@ -64,8 +64,10 @@ from tests.harness.processes.wire import RECORDS, Wire
 TOPIC = "served"
 # Asked of brokers with metrics only: test_client_metrics.py.
 TELEMETRY = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
-# Asked in test_inter_broker.py, test_served_transactions.py and test_delegation_tokens.py.
+# Asked in test_inter_broker.py, test_served_transactions.py, test_served_share_groups.py and
+# test_delegation_tokens.py.
 ELSEWHERE = TELEMETRY | {
+    *(key for key in ApiKey if "SHARE" in key.name),
     ApiKey.LEADER_AND_ISR,
     ApiKey.STOP_REPLICA,
     ApiKey.UPDATE_METADATA,

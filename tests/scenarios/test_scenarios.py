@@ -15,6 +15,7 @@ from tests.harness.scenarios.followers import FollowersWorld
 from tests.harness.scenarios.groups import GroupWorld
 from tests.harness.scenarios.interpreter import World
 from tests.harness.scenarios.replication import ReplicationWorld
+from tests.harness.scenarios.share_partitions import SharePartitionWorld
 from tests.harness.scenarios.transactions import TransactionWorld
 
 HERE = Path(os.path.relpath(Path(__file__).parent))
@@ -24,6 +25,7 @@ WORLDS: dict[str, Callable[[Path], World]] = {
     "followers": FollowersWorld,
     "groups": lambda directory: GroupWorld(),
     "replication": ReplicationWorld,
+    "share_partitions": lambda directory: SharePartitionWorld(),
     "transactions": lambda directory: TransactionWorld(),
 }
 SCENARIOS = {

@@ -9,6 +9,7 @@ from kafkapy.cli.commands.consumer_groups_options import SCENARIOS, ConsumerGrou
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.failures import Failures
 from kafkapy.cli.framework.options import OutputFormat, is_given, spelled
 from kafkapy.cli.framework.output import show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, KafkapyError
@@ -37,7 +38,8 @@ NOT_EXECUTED: Final = (
 def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
     """Check the flags, then do the one action; most failures are a line on stdout and status 0."""
     action = check(options)
-    failures = _Failures(options, env)
+    is_quiet = options.output is OutputFormat.json or options.export
+    failures = Failures(env, is_quiet=is_quiet, strict=options.strict)
     if options.reset_offsets and not options.execute and not options.dry_run:
         env.warn(NOT_EXECUTED)
     try:
@@ -54,33 +56,8 @@ def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
     return failures.status
 
 
-class _Failures:
-    """Failures: `Error:` lines on stdout as in Kafka, and the exit status."""
-
-    def __init__(self, options: ConsumerGroupsOptions, env: Environment) -> None:
-        self._env = env
-        self._say = env.warn if options.output is OutputFormat.json or options.export else env.line
-        self._strict = options.strict
-        self._count = 0
-
-    def tell(self, text: str, error: KafkapyError | None = None) -> None:
-        from kafkapy.cli.framework import hints
-
-        self._say(f"\nError: {text}")
-        hints.warn(self._env, error or KafkapyError(text), ())
-        self._count += 1
-
-    def add(self) -> None:
-        """A failure that a report shows by itself."""
-        self._count += 1
-
-    @property
-    def status(self) -> ExitStatus:
-        return ExitStatus.FAILURE if self._strict and self._count else ExitStatus.SUCCESS
-
-
 def _list(
-    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: Failures
 ) -> None:
     from kafkapy.admin.groups import GROUP_TYPES, list_groups
     from kafkapy.cli.views.consumer_groups import list_report
@@ -114,7 +91,7 @@ def _groups(cluster: Cluster, options: ConsumerGroupsOptions) -> list[str]:
 
 
 def _describe(
-    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: Failures
 ) -> None:
     from kafkapy.admin.groups import describe_group
     from kafkapy.cli.views.consumer_groups import members_report, offsets_report, states_report
@@ -132,7 +109,7 @@ def _describe(
     show(env, report, options.output)
 
 
-def _exists(group: GroupDescription, env: Environment, failures: _Failures) -> bool:
+def _exists(group: GroupDescription, env: Environment, failures: Failures) -> bool:
     """Say what stands out about a group; whether there is such a group."""
     if group.state == "Dead":
         failures.tell(f"Consumer group '{group.group_id}' does not exist.")
@@ -158,7 +135,7 @@ def _offsets(cluster: Cluster, group: GroupDescription) -> list[GroupOffsetRow]:
 
 
 def _delete(
-    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: Failures
 ) -> None:
     from kafkapy.admin.groups import delete_groups
     from kafkapy.cli.views.consumer_groups import deleted_groups_report
@@ -170,7 +147,7 @@ def _delete(
 
 
 def _delete_offsets(
-    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: Failures
 ) -> None:
     from kafkapy.admin.group_offsets import delete_offsets
     from kafkapy.cli.views.consumer_groups import deleted_offsets_report
@@ -211,7 +188,7 @@ _REFUSED: Final = {
 
 
 def _reset_offsets(
-    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: Failures
 ) -> None:
     """Plan every group, then with --execute commit."""
     from kafkapy.cli.views.consumer_groups import reset_report
@@ -282,7 +259,7 @@ def _expanded(cluster: Cluster, scopes: Sequence[TopicScope]) -> list[TopicParti
 
 
 _ACTIONS: Final[
-    dict[str, Callable[[Cluster, ConsumerGroupsOptions, Environment, _Failures], None]]
+    dict[str, Callable[[Cluster, ConsumerGroupsOptions, Environment, Failures], None]]
 ] = {
     "list_": _list,
     "describe": _describe,

@@ -8,6 +8,7 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.interrupts import stoppable
 from kafkapy.cli.framework.json_events import emitter
 from kafkapy.cli.framework.options import (
     ClusterOptions,
@@ -17,7 +18,6 @@ from kafkapy.cli.framework.options import (
     require,
     value,
 )
-from kafkapy.cli.framework.termination import stoppable
 
 RESETS: Final = ("earliest", "latest", "none")
 CLASSIC: Final = "classic"
@@ -70,15 +70,16 @@ def run(options: VerifiableConsumerOptions, env: Environment) -> ExitStatus:
         raise UsageError(f"--reset-policy {options.reset_policy} is not earliest, latest or none")
     if options.group_protocol.lower() not in PROTOCOLS:
         raise UsageError(f"--group-protocol {options.group_protocol} is not classic or consumer")
-    client = make_consumer(consumer_properties(options), Reporter(env.warn))
-    consumer = VerifiableConsumer(
-        client,
-        emitter(env),
-        max_messages=options.max_messages,
-        verbose=options.verbose,
-        auto_commit=options.enable_autocommit,
-    )
-    with stoppable(consumer.stop):
+    with stoppable() as interrupt:
+        client = make_consumer(consumer_properties(options), Reporter(env.warn))
+        consumer = VerifiableConsumer(
+            client,
+            emitter(env),
+            lambda: interrupt.seen,
+            max_messages=options.max_messages,
+            verbose=options.verbose,
+            auto_commit=options.enable_autocommit,
+        )
         try:
             consumer.run(options.topic)
         finally:

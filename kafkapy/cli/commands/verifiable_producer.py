@@ -8,6 +8,7 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.interrupts import stoppable
 from kafkapy.cli.framework.json_events import emitter
 from kafkapy.cli.framework.options import (
     ClusterOptions,
@@ -16,7 +17,6 @@ from kafkapy.cli.framework.options import (
     require,
     value,
 )
-from kafkapy.cli.framework.termination import stoppable
 
 ACKS: Final = (0, 1, -1)
 
@@ -59,9 +59,9 @@ def run(options: VerifiableProducerOptions, env: Environment) -> ExitStatus:
         options.repeating_keys,
         options.message_create_time,
     )
-    client = make_producer(producer_properties(options), Reporter(env.warn))
-    producer = VerifiableProducer(client, records, emitter(env))
-    with stoppable(producer.stop):
+    with stoppable() as interrupt:
+        client = make_producer(producer_properties(options), Reporter(env.warn))
+        producer = VerifiableProducer(client, records, emitter(env), lambda: interrupt.seen)
         try:
             producer.run()
         finally:

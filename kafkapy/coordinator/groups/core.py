@@ -24,6 +24,7 @@ from kafkapy.coordinator.groups.record_codec import (
     offset_value,
 )
 from kafkapy.coordinator.groups.registry import GroupRegistry
+from kafkapy.coordinator.groups.share.messages import StateRequest
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind, Timers
 from kafkapy.coordinator.groups.topic_source import NO_TOPICS, TopicSource
 from kafkapy.coordinator.outbox import Appended, Outbox
@@ -72,6 +73,8 @@ class Core:
     timers: Timers
     outbox: Outbox[Result]
     topics: TopicSource = NO_TOPICS
+    state_requests: list[StateRequest] = field(default_factory=list)
+    """For the share coordinator; the shell takes them."""
     own_configs: dict[str, Mapping[str, ConfigValue]] = field(default_factory=dict)
     """Of groups that have any, by group; their names are without the broker's `group.`."""
 

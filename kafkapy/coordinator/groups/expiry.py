@@ -14,7 +14,7 @@ from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata
 def expire_offsets(core: Core, time_ms: int) -> int:
     """Remove what is due at wall-clock `time_ms`; return how many offsets."""
     removed = 0
-    for group in list(core.registry.loaded_groups()):
+    for group in _offset_groups(core):
         due = expired_offsets(group, time_ms, core.config.offsets_retention_ms)
         removed += core.erase_offsets(group, due, time_ms)
     if removed:
@@ -57,6 +57,12 @@ def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[Topic
 def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_ms: int) -> int:
     """These partitions exist no more: forget every group's offsets of them; return how many."""
     removed = 0
-    for group in list(core.registry.loaded_groups()):
+    for group in _offset_groups(core):
         removed += core.erase_offsets(group, partitions, time_ms)
     return removed
+
+
+def _offset_groups(core: Core) -> list[Group]:
+    """All groups but share groups, which stay until they are deleted."""
+    groups = core.registry.loaded_groups()
+    return [group for group in groups if group.consumer is None or group.consumer.holds_offsets]

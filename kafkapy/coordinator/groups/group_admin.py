@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
-from kafkapy.coordinator.groups.consumer.messages import CONSUMER_GROUP_TYPE
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import DEAD, STABLE, Group
 from kafkapy.coordinator.groups.messages import (
@@ -19,6 +17,7 @@ from kafkapy.coordinator.groups.messages import (
     ListGroups,
     ListGroupsResult,
 )
+from kafkapy.coordinator.groups.share.share_group import ShareGroup
 
 
 def describe_groups(core: Core, token: Token, request: DescribeGroups) -> None:
@@ -72,8 +71,8 @@ def list_groups(core: Core, token: Token, request: ListGroups) -> None:
 def _listed(group: Group) -> ListedGroup:
     if group.consumer is None:
         return ListedGroup(group.group_id, group.protocol_type or "", group.state)
-    state = group.consumer.state
-    return ListedGroup(group.group_id, CONSUMER_PROTOCOL_TYPE, state, CONSUMER_GROUP_TYPE)
+    consumer = group.consumer
+    return ListedGroup(group.group_id, consumer.protocol_type, consumer.state, consumer.group_type)
 
 
 def delete_groups(core: Core, token: Token, request: DeleteGroups) -> None:
@@ -91,5 +90,7 @@ def _delete(core: Core, group_id: str) -> ErrorCode:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if not group.is_empty:
         return ErrorCode.NON_EMPTY_GROUP
+    if isinstance(group.consumer, ShareGroup) and group.consumer.has_states:
+        return ErrorCode.NON_EMPTY_GROUP  # begun between the deletion of its states and this
     core.erase_offsets(group, group.offsets.partitions, core.clock.time_ms())
     return ErrorCode.NONE

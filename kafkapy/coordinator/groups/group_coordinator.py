@@ -41,6 +41,7 @@ from kafkapy.coordinator.groups import (
 from kafkapy.coordinator.groups.consumer import departure, describe, heartbeat
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroupState
 from kafkapy.coordinator.groups.consumer.messages import (
+    CONSUMER_GROUP_TYPE,
     ConsumerHeartbeat,
     DescribeConsumerGroups,
 )
@@ -61,6 +62,18 @@ from kafkapy.coordinator.groups.messages import (
     SyncGroup,
 )
 from kafkapy.coordinator.groups.registry import GroupRegistry
+from kafkapy.coordinator.groups.share import states
+from kafkapy.coordinator.groups.share.heartbeat import share_heartbeat
+from kafkapy.coordinator.groups.share.messages import (
+    AlterShareOffsets,
+    DeleteShareOffsets,
+    DescribeShareGroups,
+    ListShareStates,
+    ShareHeartbeat,
+    ShareStatesDeleted,
+    StateRequest,
+)
+from kafkapy.coordinator.groups.share.share_group import ShareGroup
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind, Timers
 from kafkapy.coordinator.groups.topic_source import NO_TOPICS, TopicSource
 from kafkapy.coordinator.outbox import Outbox
@@ -91,6 +104,10 @@ class GroupCoordinator:
             self._core.own_configs[group_id] = configs
         else:
             self._core.own_configs.pop(group_id, None)
+
+    def own_configs(self, group_id: str) -> Mapping[str, ConfigValue]:
+        """The configs that a group has of its own."""
+        return self._core.own_configs.get(group_id, {})
 
     # Requests.
 
@@ -156,6 +173,66 @@ class GroupCoordinator:
     ) -> GroupEffects:
         """Replied at once."""
         describe.describe_consumer_groups(self._core, token, request)
+        return self._core.outbox.take()
+
+    # Share groups.
+
+    def share_heartbeat(self, now_ms: int, token: Token, request: ShareHeartbeat) -> GroupEffects:
+        """The reply waits for the changes that it tells of to be in the log."""
+        share_heartbeat(self._core, now_ms, token, request)
+        return self._core.outbox.take()
+
+    def describe_share_groups(
+        self, _now_ms: int, token: Token, request: DescribeShareGroups
+    ) -> GroupEffects:
+        """Replied at once."""
+        describe.describe_share_groups(self._core, token, request)
+        return self._core.outbox.take()
+
+    def list_share_states(
+        self, _now_ms: int, token: Token, request: ListShareStates
+    ) -> GroupEffects:
+        """Replied at once."""
+        states.list_states(self._core, token, request)
+        return self._core.outbox.take()
+
+    def alter_share_offsets(
+        self, _now_ms: int, token: Token, request: AlterShareOffsets
+    ) -> GroupEffects:
+        """The reply waits for the log; then the share coordinator must begin the partitions."""
+        states.alter_offsets(self._core, token, request)
+        return self._core.outbox.take()
+
+    def delete_share_offsets(
+        self, _now_ms: int, token: Token, request: DeleteShareOffsets
+    ) -> GroupEffects:
+        """The reply waits for the log; then the share coordinator must delete the partitions."""
+        states.delete_offsets(self._core, token, request)
+        return self._core.outbox.take()
+
+    def share_states_deleted(
+        self, _now_ms: int, token: Token, request: ShareStatesDeleted
+    ) -> GroupEffects:
+        """The reply waits for the log."""
+        states.states_deleted(self._core, token, request)
+        return self._core.outbox.take()
+
+    def is_share_group(self, group_id: str) -> bool:
+        """Whether a share group of this name is coordinated here."""
+        group = self._core.registry.find(group_id)
+        return group is not None and isinstance(group.consumer, ShareGroup)
+
+    def take_state_requests(self) -> list[StateRequest]:
+        """Share partitions that the share coordinator must begin; each is reported with
+        `share_states_initialized`."""
+        requests, self._core.state_requests = self._core.state_requests, []
+        return requests
+
+    def share_states_initialized(
+        self, _now_ms: int, request: StateRequest, error: ErrorCode
+    ) -> GroupEffects:
+        """The share coordinator has begun share partitions, or has not."""
+        states.states_initialized(self._core, request, error)
         return self._core.outbox.take()
 
     def forget_token(self, token: Token) -> None:
@@ -284,7 +361,8 @@ class GroupCoordinator:
     def consumer_groups_by_state(self) -> Counter[ConsumerGroupState]:
         """Numbers of loaded consumer groups by state."""
         groups = self._core.registry.loaded_groups()
-        return Counter(group.consumer.state for group in groups if group.consumer is not None)
+        modern = [group.consumer for group in groups if group.consumer is not None]
+        return Counter(g.state for g in modern if g.group_type == CONSUMER_GROUP_TYPE)
 
     def num_offsets(self) -> int:
         """The number of offsets committed in loaded groups."""

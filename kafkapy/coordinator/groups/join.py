@@ -47,6 +47,10 @@ def join_group(core: Core, now_ms: int, token: Token, request: JoinGroup) -> Non
             return
         group = core.registry.get_or_create(request.group_id, core.clock.time_ms())
     if group.consumer is not None:
+        if not group.consumer.holds_offsets:
+            result = JoinGroupResult(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            core.outbox.reply(token, result)
+            return
         classic = classic_members.joined_group(core, now_ms, group, request)
         if classic is None:
             classic_members.join(core, now_ms, token, group, request)

@@ -25,6 +25,8 @@ from kafkapy.coordinator.groups.record_codec import (
     read_offset_value,
 )
 from kafkapy.coordinator.groups.registry import OffsetsPartition
+from kafkapy.coordinator.groups.share.records import read_share_key, read_share_value
+from kafkapy.coordinator.groups.share.share_group import ShareGroup
 from kafkapy.coordinator.replayed_records import replayed_records
 from kafkapy.record.batch_header import Buffer
 from kafkapy.record.control import ControlRecordType, control_type_id
@@ -90,6 +92,10 @@ def replay(
     held = core.registry.partitions[partition]
     assert held.loading, f"replay into {GROUP_METADATA_TOPIC}-{partition}, which is loaded"
     try:
+        share_key = read_share_key(record.key or b"")
+        if share_key is not None:
+            _replay_share(held, partition, share_key, record.value)
+            return
         consumer_key = read_consumer_key(record.key or b"")
         if consumer_key is not None:
             _replay_consumer(held, partition, consumer_key, record.value)
@@ -167,9 +173,24 @@ def _replay_consumer(
         if found is None:
             return
         group = held.groups[key.group_id] = Group(key.group_id, partition, None)
-    if group.consumer is None:
+    if group.consumer is None or not group.consumer.holds_offsets:
         group.consumer = ConsumerGroup(key.group_id)
     group.consumer.apply(key, found)
+
+
+def _replay_share(
+    held: OffsetsPartition, partition: int, key: ConsumerKey, value: bytes | None
+) -> None:
+    """One record of a share group."""
+    found = None if value is None else read_share_value(key, value)
+    group = held.groups.get(key.group_id)
+    if group is None:
+        if found is None:
+            return
+        group = held.groups[key.group_id] = Group(key.group_id, partition, None)
+    if not isinstance(group.consumer, ShareGroup):
+        group.consumer = ShareGroup(key.group_id)
+    group.consumer.replay(key, found)
 
 
 def _check_members(value: GroupValue) -> None:

@@ -17,6 +17,7 @@ from kafkapy.coordinator.groups.consumer.messages import (
     ConsumerHeartbeatResult,
     DescribeConsumerGroupsResult,
 )
+from kafkapy.coordinator.groups.share.messages import ShareStatesResult
 
 UNKNOWN_MEMBER_ID: Final = ""
 NO_GENERATION: Final = -1
@@ -307,6 +308,7 @@ Result: TypeAlias = (
     | DeleteGroupsResult
     | ConsumerHeartbeatResult
     | DescribeConsumerGroupsResult
+    | ShareStatesResult
 )
 
 GroupEffects: TypeAlias = Effects[Result]

@@ -130,7 +130,7 @@ def delete_offsets(core: Core, token: Token, request: DeleteOffsets) -> None:
     group = None
     if result.error is ErrorCode.NONE:
         group = core.registry.find(request.group_id)
-        if group is None:
+        if group is None or (group.consumer is not None and not group.consumer.holds_offsets):
             result.error = ErrorCode.GROUP_ID_NOT_FOUND
         elif group.state is not EMPTY and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
             result.error = ErrorCode.NON_EMPTY_GROUP

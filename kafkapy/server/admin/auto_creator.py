@@ -8,7 +8,11 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from kafkapy.common.topic_partition import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+)
 from kafkapy.server.admin.topic_admin import Charge, free
 
 if TYPE_CHECKING:
@@ -23,6 +27,7 @@ logger = logging.getLogger("kafka.server.AutoTopicCreationManager")
 _INTERNAL_PREFIX: Final = {
     GROUP_METADATA_TOPIC: "offsets.topic",
     TRANSACTION_STATE_TOPIC: "transaction.state.log",
+    SHARE_GROUP_STATE_TOPIC: "share.coordinator.state.topic",
 }
 
 
@@ -122,5 +127,13 @@ class AutoCreator:
                 "compression.type": "uncompressed",
                 "unclean.leader.election.enable": "false",
                 "min.insync.replicas": str(get("transaction.state.log.min.isr")),
+            }
+        if name == SHARE_GROUP_STATE_TOPIC:
+            return {
+                "cleanup.policy": "delete",
+                "retention.ms": "-1",
+                "segment.bytes": str(get("share.coordinator.state.topic.segment.bytes")),
+                "compression.type": "producer",
+                "min.insync.replicas": str(get("share.coordinator.state.topic.min.isr")),
             }
         return {}

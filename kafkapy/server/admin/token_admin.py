@@ -13,6 +13,7 @@ from kafkapy.common.ports import Clock, Random
 from kafkapy.common.uuid import Uuid
 from kafkapy.security.delegation_tokens import TokenInformation
 from kafkapy.server.changes.token_changes import TokenChangeListener
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.zk.stores.store import ZkStore
 
@@ -24,6 +25,12 @@ class TokenTimes(NamedTuple):
 
     max_lifetime_ms: int
     expiry_time_ms: int
+
+    @classmethod
+    def from_config(cls, config: KafkaConfig) -> TokenTimes:
+        """Those of a broker."""
+        names = ("delegation.token.max.lifetime.ms", "delegation.token.expiry.time.ms")
+        return cls(*map(config.get_int, names))
 
 
 class TokenAdmin:

@@ -19,6 +19,7 @@ from kafkapy.common.topic_partition import is_topic_name, names_collide, validat
 from kafkapy.common.uuid import Uuid
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.config.ineffective_configs import warn_of_topic
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.zookeeper import BadVersion, NodeExists, NoNode
 
@@ -43,6 +44,15 @@ class TopicDefaults(NamedTuple):
     num_partitions: int = 1
     replication_factor: int = 1
     delete_topic_enable: bool = True
+
+    @classmethod
+    def from_config(cls, config: KafkaConfig) -> TopicDefaults:
+        """Those of a broker."""
+        return cls(
+            config.get_int("num.partitions"),
+            config.get_int("default.replication.factor"),
+            config.get_bool("delete.topic.enable"),
+        )
 
 
 class CreatedTopic(NamedTuple):

@@ -39,10 +39,6 @@ from kafkapy.server.requests.outcomes import (
 from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, pieces, worked
 
 if TYPE_CHECKING:
-    from kafkapy.protocol.messages.consumer_group_describe import (
-        ConsumerGroupDescribeRequest,
-        ConsumerGroupDescribeResponse,
-    )
     from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
     from kafkapy.protocol.messages.describe_cluster import (
         DescribeClusterRequest,
@@ -80,9 +76,7 @@ _O: Final = Operation
 _TOPIC, _GROUP, _CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
 _TRANSACTIONAL_ID: Final = ResourceKind.TRANSACTIONAL_ID
 _TRANSACTION_KEY_TYPE: Final = 1
-_HIDDEN_TOPICS: Final = (
-    "The group has described topic(s) that the client is not authorized to describe."
-)
+_SHARE_KEY_TYPE: Final = 2
 
 
 # Of a row, what it needs; None if anybody may ask, because the handler will refuse it anyway.
@@ -300,6 +294,8 @@ def _find_coordinator(
     context: RequestContext,
     request: FindCoordinatorRequest,
 ) -> Handled[FindCoordinatorResponse]:
+    if request.key_type == _SHARE_KEY_TYPE:
+        return _CLUSTER_ACTION(acls, served, context, request)
     kind = _TRANSACTIONAL_ID if request.key_type == _TRANSACTION_KEY_TYPE else _GROUP
     if context.version < 4:
         acls.require(context, _O.DESCRIBE, kind, request.key)
@@ -308,15 +304,15 @@ def _find_coordinator(
     return rule(acls, served, context, request)
 
 
-class _DescribedGroup(Protocol):
-    """A group of either protocol."""
+class NamedGroup(Protocol):
+    """A group of any protocol."""
 
     group_id: str
     authorized_operations: int
 
 
-def _narrow_group_operations(
-    acls: Authorization, context: RequestContext, group: _DescribedGroup
+def narrow_group_operations(
+    acls: Authorization, context: RequestContext, group: NamedGroup
 ) -> None:
     """Keep the operations that the caller may perform, if they were requested."""
     if group.authorized_operations >= 0:
@@ -334,33 +330,7 @@ def _describe_groups(
 
     def narrow(response: DescribeGroupsResponse) -> DescribeGroupsResponse:
         for group in response.groups:
-            _narrow_group_operations(acls, context, group)
-        return response
-
-    return then(rule(acls, served, context, request), narrow)
-
-
-def _describe_consumer_groups(
-    acls: Authorization,
-    served: Served[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse],
-    context: RequestContext,
-    request: ConsumerGroupDescribeRequest,
-) -> Handled[ConsumerGroupDescribeResponse]:
-    rule = each(named(_O.DESCRIBE, _GROUP), "group_ids", "groups")
-
-    def narrow(response: ConsumerGroupDescribeResponse) -> ConsumerGroupDescribeResponse:
-        for group in response.groups:
-            _narrow_group_operations(acls, context, group)
-            names = {
-                row.topic_name
-                for member in group.members
-                for assignment in (member.assignment, member.target_assignment)
-                for row in assignment.topic_partitions
-            }.union(*(member.subscribed_topic_names for member in group.members))
-            if not all(acls.is_allowed(context, _O.DESCRIBE, _TOPIC, name) for name in names):
-                group.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                group.error_message = _HIDDEN_TOPICS
-                group.members = []
+            narrow_group_operations(acls, context, group)
         return response
 
     return then(rule(acls, served, context, request), narrow)
@@ -578,5 +548,10 @@ RULES: Final[dict[int, Rule]] = {
     ApiKey.ALLOCATE_PRODUCER_IDS: _CLUSTER_ACTION,
     ApiKey.LIST_CONFIG_RESOURCES: whole(_O.DESCRIBE_CONFIGS),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _READ_GROUP,
-    ApiKey.CONSUMER_GROUP_DESCRIBE: _describe_consumer_groups,
+    ApiKey.SHARE_GROUP_HEARTBEAT: _READ_GROUP,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: _CLUSTER_ACTION,
+    ApiKey.READ_SHARE_GROUP_STATE: _CLUSTER_ACTION,
+    ApiKey.WRITE_SHARE_GROUP_STATE: _CLUSTER_ACTION,
+    ApiKey.DELETE_SHARE_GROUP_STATE: _CLUSTER_ACTION,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _CLUSTER_ACTION,
 }

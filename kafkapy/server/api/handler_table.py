@@ -26,12 +26,14 @@ from kafkapy.server.api.authorization_rules import RULES, Rule, guard, metadata_
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.fetch_answer import FetchAnswers
 from kafkapy.server.api.fetch_fast_path import FetchFastPath
+from kafkapy.server.api.group_rules import GROUP_RULES
 from kafkapy.server.api.handler_support import refusal, run_async
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.api.produce_answer import ProduceAnswers
 from kafkapy.server.api.produce_fast_path import ProduceFastPath
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import AnyServed, Handle, Served
+from kafkapy.server.api.share_requests import ShareRequests
 from kafkapy.server.api.throttler import Throttler
 from kafkapy.server.api.token_requests import TokenRequests
 from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
@@ -44,6 +46,7 @@ from kafkapy.server.cluster.producer_ids import ProducerIdManager
 from kafkapy.server.config.dynamic_config import DynamicConfig
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.coordinators.marker_writer import MarkerWriter
+from kafkapy.server.coordinators.share_setup import Shares
 from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
 from kafkapy.server.counts.metrics import Metrics
@@ -151,7 +154,6 @@ def groups(
         ApiKey.LEAVE_GROUP: partial(handlers.leave_group.handle, groups),
         ApiKey.LIST_GROUPS: partial(handlers.list_groups.handle, groups),
         ApiKey.DESCRIBE_GROUPS: partial(handlers.describe_groups.handle, groups),
-        ApiKey.DELETE_GROUPS: partial(handlers.delete_groups.handle, groups),
         ApiKey.OFFSET_COMMIT: partial(handlers.offset_commit.handle, groups, metadata),
         ApiKey.OFFSET_FETCH: partial(handlers.offset_fetch.handle, groups, authorization),
         ApiKey.OFFSET_DELETE: partial(handlers.offset_delete.handle, groups, authorization),
@@ -161,6 +163,67 @@ def groups(
         ApiKey.CONSUMER_GROUP_DESCRIBE: partial(
             handlers.consumer_group_describe.handle, groups, features
         ),
+    }
+
+
+def share_members(
+    shares: Shares,
+    features: ClusterFeatures,
+    authorization: Authorization,
+    cluster: ClusterView,
+    metrics: Metrics,
+) -> Handlers:
+    """Members of share groups, and the state of share partitions."""
+    requests = ShareRequests(shares, features, authorization)
+    groups = shares.groups
+    fetch = handlers.share_fetch.Handler(requests, cluster, metrics, shares.fetch_bytes_max)
+    service = shares.service
+    return {
+        ApiKey.SHARE_GROUP_HEARTBEAT: partial(
+            handlers.share_group_heartbeat.handle, groups, features, authorization
+        ),
+        ApiKey.SHARE_GROUP_DESCRIBE: partial(
+            handlers.share_group_describe.handle, groups, features
+        ),
+        ApiKey.SHARE_FETCH: fetch.handle,
+        ApiKey.SHARE_ACKNOWLEDGE: handlers.share_acknowledge.Handler(requests, cluster).handle,
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE: partial(
+            handlers.initialize_share_group_state.handle, service, features
+        ),
+        ApiKey.READ_SHARE_GROUP_STATE: partial(
+            handlers.read_share_group_state.handle, service, features
+        ),
+        ApiKey.WRITE_SHARE_GROUP_STATE: partial(
+            handlers.write_share_group_state.handle, service, features
+        ),
+        ApiKey.DELETE_SHARE_GROUP_STATE: partial(
+            handlers.delete_share_group_state.handle, service, features
+        ),
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: partial(
+            handlers.read_share_group_state_summary.handle, service, features
+        ),
+    }
+
+
+def share_offsets(
+    shares: Shares,
+    features: ClusterFeatures,
+    authorization: Authorization,
+    tasks: BackgroundTasks,
+    turns: Turns,
+) -> BackgroundHandlers:
+    """Offsets of share groups, and the deletion of groups of all kinds."""
+    groups, offsets = shares.groups, shares.offsets
+    parts = (offsets, shares.metadata, features, authorization, turns)
+    return {
+        ApiKey.DELETE_GROUPS: partial(handlers.delete_groups.handle, groups, offsets, tasks.spawn),
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: handlers.describe_share_group_offsets.Handler(
+            *parts
+        ).handle,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS: handlers.alter_share_group_offsets.Handler(*parts).handle,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS: handlers.delete_share_group_offsets.Handler(
+            *parts
+        ).handle,
     }
 
 
@@ -411,4 +474,5 @@ def table(
 
 def rules(auto_create_topics: bool) -> dict[int, Rule]:
     """The rules of all APIs that have one."""
-    return {**RULES, **TRANSACTION_RULES, ApiKey.METADATA: metadata_rule(auto_create_topics)}
+    rules = {**RULES, **GROUP_RULES, **TRANSACTION_RULES}
+    return {**rules, ApiKey.METADATA: metadata_rule(auto_create_topics)}

@@ -29,11 +29,15 @@ GROUP_VERSION: Final = Feature("group.version", 1, 1)
 TRANSACTION_VERSION: Final = Feature("transaction.version", 1, 2)
 """Level 1: records with tagged fields; 2: the epoch is bumped at each end (KIP-890)."""
 
+SHARE_VERSION: Final = Feature("share.version", 1, 1)
+"""Level 1: share groups (KIP-932)."""
+_OF_PROTOCOLS: Final = {"consumer": GROUP_VERSION, "share": SHARE_VERSION}
+
 
 def supported_features(config: KafkaConfig) -> tuple[Feature, ...]:
     """The features that a broker of this configuration supports."""
     protocols = config.get_list("group.coordinator.rebalance.protocols")
-    groups = (GROUP_VERSION,) if "consumer" in protocols else ()
+    groups = (feature for name, feature in _OF_PROTOCOLS.items() if name in protocols)
     return (*groups, TRANSACTION_VERSION)
 
 
@@ -65,6 +69,11 @@ class ClusterFeatures:
     def has_consumer_groups(self) -> bool:
         """Whether consumer groups are served."""
         return GROUP_VERSION.name in self._levels
+
+    @property
+    def has_share_groups(self) -> bool:
+        """Whether share groups are served."""
+        return SHARE_VERSION.name in self._levels
 
     @property
     def transaction_version(self) -> int:

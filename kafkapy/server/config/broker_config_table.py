@@ -221,8 +221,8 @@ BROKER_CONFIG_ROWS: Final = (
     _row(
         ConfigType.LIST,
         "group.coordinator.rebalance.protocols",
-        ["classic", "consumer"],
-        list_of("classic", "consumer"),
+        ["classic", "consumer", "share"],
+        list_of("classic", "consumer", "share"),
     ),
     _row(
         ConfigType.LIST,
@@ -250,6 +250,69 @@ BROKER_CONFIG_ROWS: Final = (
         )
     ),
     _internal(_i("group.consumer.regex.refresh.interval.ms", 600000, at_least(10000))),
+    # share groups: the defaults of Kafka 4
+    _row(ConfigType.SHORT, "group.share.max.size", 200, between(1, 1000)),
+    _i("group.share.session.timeout.ms", 45000, _POSITIVE),
+    _i("group.share.min.session.timeout.ms", 45000, _POSITIVE),
+    _i("group.share.max.session.timeout.ms", 60000, _POSITIVE),
+    _i("group.share.heartbeat.interval.ms", 5000, _POSITIVE),
+    _i("group.share.min.heartbeat.interval.ms", 5000, _POSITIVE),
+    _i("group.share.max.heartbeat.interval.ms", 15000, _POSITIVE),
+    _i("group.share.delivery.count.limit", 5, between(2, 10)),
+    _i("group.share.record.lock.duration.ms", 30000, between(1000, 3600000)),
+    _i("group.share.min.record.lock.duration.ms", 15000, between(1000, 30000)),
+    _i("group.share.max.record.lock.duration.ms", 60000, between(30000, 3600000)),
+    _i("group.share.partition.max.record.locks", 2000, between(100, 10000)),
+    _own(
+        _i("group.share.max.share.sessions", 2000, _POSITIVE),
+        "The maximum number of share sessions per broker.",
+    ),
+    _own(
+        _i("share.coordinator.state.topic.num.partitions", 50, _POSITIVE),
+        "The number of partitions for the share-group state topic (should not change after"
+        " deployment).",
+    ),
+    _own(
+        _row(ConfigType.SHORT, "share.coordinator.state.topic.replication.factor", 3, _POSITIVE),
+        "Replication factor for the share-group state topic. Topic creation will fail until the"
+        " cluster size meets this replication factor requirement.",
+    ),
+    _own(
+        _row(ConfigType.SHORT, "share.coordinator.state.topic.min.isr", 2, _POSITIVE),
+        "Overridden min.insync.replicas for the share-group state topic.",
+    ),
+    _own(
+        _i("share.coordinator.state.topic.segment.bytes", 104857600, _POSITIVE),
+        "The log segment size for the share-group state topic.",
+    ),
+    _own(
+        _i("share.coordinator.state.topic.compression.codec", 0),
+        "Compression codec for the share-group state topic.",
+    ),
+    _own(
+        _i("share.coordinator.state.topic.prune.interval.ms", 300000, _POSITIVE),
+        "The duration in milliseconds that the share coordinator will wait between pruning eligible"
+        " records in share-group state topic.",
+    ),
+    _own(
+        _i("share.coordinator.cold.partition.snapshot.interval.ms", 300000, _POSITIVE),
+        "The duration in milliseconds that the share coordinator will wait between force"
+        " snapshotting share partitions which are not being updated.",
+    ),
+    _own(
+        _i("share.coordinator.snapshot.update.records.per.snapshot", 500, between(0, 500)),
+        "The number of update records the share coordinator writes between snapshot records.",
+    ),
+    _own(
+        _i("share.coordinator.write.timeout.ms", 5000, _POSITIVE),
+        "The duration in milliseconds that the share coordinator will wait for all replicas of the"
+        " share-group state topic to receive a write.",
+    ),
+    _own(
+        _i("share.coordinator.load.buffer.size", 5242880, _POSITIVE),
+        "Batch size for reading from the share-group state topic when loading state information"
+        " into the cache (soft-limit, overridden if records are too large).",
+    ),
     # transactions and producers
     _i("transaction.state.log.num.partitions", 50, _POSITIVE),
     _row(ConfigType.SHORT, "transaction.state.log.replication.factor", 3, _POSITIVE),

@@ -7,6 +7,7 @@ properties against it and cross-checks them, naming the key, the value and what 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Final
 
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, ConfigValue, parse_value
@@ -44,6 +45,8 @@ _EMBEDDED_DEFAULTS: Final = {
     "offsets.topic.replication.factor": 1,
     "transaction.state.log.replication.factor": 1,
     "transaction.state.log.min.isr": 1,
+    "share.coordinator.state.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
     "group.initial.rebalance.delay.ms": 0,
 }
 """Of one broker without ZooKeeper: it cannot have three replicas, and nobody wants to wait three
@@ -65,6 +68,41 @@ def _with_both_ids(properties: dict[str, str]) -> dict[str, str]:
     for one in ids.values():
         return {**properties, "broker.id": one, "node.id": one}
     return properties
+
+
+_GROUP_BOUNDS: Final = (
+    (
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.session.timeout.ms",
+        "group.consumer.max.session.timeout.ms",
+    ),
+    (
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.heartbeat.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+    ),
+    (
+        "group.share.min.session.timeout.ms",
+        "group.share.session.timeout.ms",
+        "group.share.max.session.timeout.ms",
+    ),
+    (
+        "group.share.min.heartbeat.interval.ms",
+        "group.share.heartbeat.interval.ms",
+        "group.share.max.heartbeat.interval.ms",
+    ),
+    (
+        "group.share.min.record.lock.duration.ms",
+        "group.share.record.lock.duration.ms",
+        "group.share.max.record.lock.duration.ms",
+    ),
+    ("group.share.max.size", "group.share.max.share.sessions"),
+)
+"""Keys of which each is at most the next."""
+_GROUP_BEATS: Final = (
+    ("group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms"),
+    ("group.share.heartbeat.interval.ms", "group.share.session.timeout.ms"),
+)
 
 
 class KafkaConfig:
@@ -247,18 +285,17 @@ class KafkaConfig:
     def _check_groups(self) -> None:
         if "classic" not in self.get_list("group.coordinator.rebalance.protocols"):
             raise ConfigError("Disabling the 'classic' rebalance protocol is not supported.")
-        for what in ("session.timeout.ms", "heartbeat.interval.ms"):
-            key = f"group.consumer.{what}"
-            low, high = f"group.consumer.min.{what}", f"group.consumer.max.{what}"
-            for less, more in ((low, key), (key, high)):
+        for bounds in _GROUP_BOUNDS:
+            for less, more in pairwise(bounds):
                 if self.get_int(less) > self.get_int(more):
                     raise ConfigError(
                         f"{less}={self.get_int(less)} must be at most {more}={self.get_int(more)}"
                     )
-        beat, session = "group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms"
-        if self.get_int(beat) >= self.get_int(session):
-            raise ConfigError(
-                f"{beat}={self.get_int(beat)} must be less than {session}={self.get_int(session)}"
-            )
+        for beat, session in _GROUP_BEATS:
+            if self.get_int(beat) >= self.get_int(session):
+                raise ConfigError(
+                    f"{beat}={self.get_int(beat)} must be less than"
+                    f" {session}={self.get_int(session)}"
+                )
         if not self.get_list("group.consumer.assignors"):
             raise ConfigError("group.consumer.assignors must name at least one assignor")

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
+from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock, Random
+from kafkapy.common.share_state import SharePartitionKey
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.groups.consumer.assignment import partitions_of
+from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeatResult
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.groups.messages import GroupEffects
+from kafkapy.coordinator.groups.share.messages import ShareHeartbeat, StateRequest
+from kafkapy.coordinator.shares.messages import InitializeState, StateResult
 from kafkapy.record.codec import Codec
 from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLog
 from kafkapy.server.coordinators.coordinator_service import CoordinatorService
 from kafkapy.server.coordinators.group_topics import GroupTopics
+from kafkapy.server.coordinators.share_persister import SharePersister
+from kafkapy.server.requests.outcomes import Pending
 
 if TYPE_CHECKING:
+    from kafkapy.protocol.schema import Message
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+M = TypeVar("M", bound="Message")
 
 logger = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
@@ -44,6 +56,40 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
             logger=logger,
         )
         super().__init__(coordinator, log, clock, call_later)
+        self._persister: SharePersister | None = None
+
+    def begin_shares(self, persister: SharePersister) -> None:
+        """Send what share groups request of the share coordinator from now on."""
+        self._persister = persister
+
+    def share_heartbeat(
+        self, request: ShareHeartbeat, to_response: Callable[[ConsumerHeartbeatResult], M]
+    ) -> M | Pending[M]:
+        """Run the heartbeat of a member of a share group. It may need share partitions."""
+        outcome = self.call(self.coordinator.share_heartbeat, request, to_response)
+        for wanted in self.coordinator.take_state_requests():
+            self._initialize(wanted)
+        return outcome
+
+    def _initialize(self, request: StateRequest) -> None:
+        """Begin share partitions, and report it when the last one has begun, or has failed."""
+        partitions = list(partitions_of(request.partitions))
+        left = len(partitions)
+        failure = ErrorCode.NONE
+
+        def ended(result: StateResult) -> None:
+            nonlocal left, failure
+            left -= 1
+            if result.error is not ErrorCode.NONE:
+                failure = result.error
+            if not left:
+                initialized = self.coordinator.share_states_initialized
+                self.run(lambda now_ms: initialized(now_ms, request, failure))
+
+        for topic_id, index in partitions:
+            key = SharePartitionKey(request.group_id, topic_id, index)
+            assert self._persister is not None, "share groups are served with a persister"
+            self._persister.send(InitializeState(key, request.state_epoch), ended)
 
     def on_partitions_deleted(self, partitions: list[TopicPartition]) -> None:
         """Forget their offsets."""

@@ -19,6 +19,7 @@ from kafkapy.server.network.connection import Connection
 from kafkapy.server.network.listener_acceptor import ListenerAcceptor
 from kafkapy.server.network.sasl_connection import SaslConnection
 from kafkapy.server.network.tls_connection import TlsConnection
+from kafkapy.server.network.tls_transport import TlsResources, TlsTransport
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
@@ -79,6 +80,7 @@ class Acceptor:
         self._servers: dict[str, ListenerAcceptor] = {}
         self._dispatcher: RequestHandler | None = None
         self._buffers = ReceiveBuffers(SCRATCH_BYTES)
+        self._tls: TlsResources | None = None  # until there is a TLS listener
 
     def bind(self) -> None:
         """Bind all listeners, port 0 meaning any free one.
@@ -126,9 +128,12 @@ class Acceptor:
         backlog = self._config.get_int("socket.listen.backlog.size")
         new_connection = partial(self._connection, name, dispatcher)
         security = self._security.get(name)
-        context = None if security is None or security.tls is None else security.tls.accepting
+        new_tls = None
+        if security is not None and security.tls is not None:
+            self._tls = self._tls or TlsResources()
+            new_tls = partial(TlsTransport, self._tls, security.tls.accepting)
         now_ms = self._clock.monotonic_ms
-        server = ListenerAcceptor(name, bound, self._connections, new_connection, now_ms, context)
+        server = ListenerAcceptor(name, bound, self._connections, new_connection, now_ms, new_tls)
         server.start(backlog)
         self._servers[name] = server
         logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])
@@ -172,6 +177,8 @@ class Acceptor:
         """Close the listening sockets. Open connections stay."""
         for name in self._sockets:
             self._close(name)
+        if self._tls is not None:
+            self._tls.close()
 
     def _close(self, name: str) -> None:
         server = self._servers.pop(name, None)

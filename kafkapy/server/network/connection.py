@@ -49,6 +49,7 @@ class Connection(asyncio.BufferedProtocol):
         "_mute",
         "_muted_until_ms",
         "_now_ms",
+        "_on_closed",
         "_parked",
         "_queued_bytes",
         "_reading",
@@ -97,6 +98,7 @@ class Connection(asyncio.BufferedProtocol):
         # Of the broker's pool of memory for requests, if that is bounded.
         self._lease = None if table.memory is None else Lease(table.memory, self._adjust_reading)
         self._mute: asyncio.TimerHandle | None = None
+        self._on_closed: Callable[[], None] | None = None
         self._muted_until_ms = 0
         self._waiting: deque[memoryview] = deque()
         self._queued_bytes = 0
@@ -132,6 +134,15 @@ class Connection(asyncio.BufferedProtocol):
             self._lease = None
         self._sender = None
         self._transport = None
+        if self._on_closed is not None:
+            self._on_closed()
+            self._on_closed = None
+
+    def when_closed(self, step: Callable[[], None]) -> None:
+        if self._transport is None:
+            step()
+        else:
+            self._on_closed = step
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._wire.get_buffer()

@@ -125,7 +125,9 @@ class FileRegionSender:
             while unsent and type(unsent[0]) is not FileRegion:
                 together.append(unsent.popleft())
             if unsent:
-                together.append(unsent[0].take(FIRST_BYTES))
+                # Over TLS, pieces of whole records.
+                size = WAITING_BYTES - sum(map(len, together)) if self._is_tls else FIRST_BYTES
+                together.append(unsent[0].take(max(size, FIRST_BYTES)))
             # asyncio's `writelines` of 3.12 and 3.13 never calls `pause_writing` (CVE-2024-12254).
             self._transport.write(b"".join(together))
         if unsent and not len(unsent[0]):

@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.server.config.addresses import client_address
 from kafkapy.server.network.accept_loop import AcceptLoop
+from kafkapy.server.network.tls_transport import TlsTransport
 
 if TYPE_CHECKING:
     from kafkapy.server.network.connection_table import ConnectionTable
+
+_NewConnection = Callable[[], asyncio.BufferedProtocol]
+_NewTls = Callable[[_NewConnection], TlsTransport]
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
@@ -25,8 +29,6 @@ DELAYED_MAX: Final = 100
 """The largest number of sockets that are kept open to slow down addresses that connect too
 often.
 """
-SHUTDOWN_LIMIT_S: Final = 5.0
-"""The time that a client has to answer the end of TLS."""
 _UNREAD_BYTES_MAX: Final = 1 << 16
 # What OpenSSL makes of a Kafka request, or of HTTP, where a ClientHello should be.
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
@@ -48,8 +50,8 @@ class _Handshake:
 
 class ListenerAcceptor:
     """Accepts until `close`. Fixed: the listener, its socket, the table that counts connections,
-    and the protocol factory. `context` returns the TLS context for each handshake; it is None
-    without TLS.
+    and the protocol factory. `new_tls` is None without TLS. Otherwise it returns the protocol of an
+    accepted socket, and `new_connection` that of a connection after its handshake.
     """
 
     def __init__(
@@ -57,15 +59,15 @@ class ListenerAcceptor:
         listener: str,
         bound: socket.socket,
         table: ConnectionTable,
-        new_connection: Callable[[], asyncio.BaseProtocol],
+        new_connection: _NewConnection,
         now_ms: Callable[[], int],
-        context: Callable[[], ssl.SSLContext] | None = None,
+        new_tls: _NewTls | None = None,
     ) -> None:
         self._listener = listener
         self._table = table
         self._new_connection = new_connection
         self._now_ms = now_ms
-        self._context = context
+        self._new_tls = new_tls
         self._accepts = AcceptLoop(listener, bound, self._serve, partial(table.room, listener))
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._delayed: dict[socket.socket, asyncio.TimerHandle] = {}
@@ -109,11 +111,11 @@ class ListenerAcceptor:
         if refusal is not None:
             logger.warning("Rejected connection from %s:%s: %s", host, port, refusal)
             _hang_up(accepted)
-        elif self._context is None:
+        elif self._new_tls is None:
             await self._connect(accepted, client_host)
         else:
             handshake = _Handshake(client_host)
-            work = self._shake_hands(handshake, accepted, self._context(), f"{host}:{port}")
+            work = self._shake_hands(handshake, accepted, self._new_tls, f"{host}:{port}")
             handshake.task = self._spawn(work)
             table.unauthenticated.begin(handshake)
 
@@ -137,7 +139,9 @@ class ListenerAcceptor:
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
         return task
 
-    async def _connect(self, accepted: socket.socket, client_host: str, **tls: Any) -> None:
+    async def _connect(
+        self, accepted: socket.socket, client_host: str, new_tls: _NewTls | None = None
+    ) -> None:
         """Create the protocol of a socket. From `connection_made` on the protocol counts itself.
 
         Raises:
@@ -145,7 +149,12 @@ class ListenerAcceptor:
         """
         loop = asyncio.get_running_loop()
         try:
-            await loop.connect_accepted_socket(self._new_connection, accepted, **tls)
+            if new_tls is None:
+                await loop.connect_accepted_socket(self._new_connection, accepted)
+            else:
+                new_protocol = partial(new_tls, self._new_connection)
+                _, tls = await loop.connect_accepted_socket(new_protocol, accepted)
+                await tls.handshake()
         except ssl.SSLError:
             raise
         except OSError as error:  # the client went away
@@ -155,17 +164,10 @@ class ListenerAcceptor:
             self._table.limits.leave(self._listener, client_host)
 
     async def _shake_hands(
-        self, handshake: _Handshake, accepted: socket.socket, context: ssl.SSLContext, peer: str
+        self, handshake: _Handshake, accepted: socket.socket, new_tls: _NewTls, peer: str
     ) -> None:
-        limit_s = self._table.unauthenticated.limit_s
         try:
-            await self._connect(
-                accepted,
-                handshake.client_host,
-                ssl=context,
-                ssl_handshake_timeout=limit_s,
-                ssl_shutdown_timeout=SHUTDOWN_LIMIT_S,
-            )
+            await self._connect(accepted, handshake.client_host, new_tls)
         except ssl.SSLError as error:
             self._table.logins.handshake_failed(self._listener)
             reason = error.reason or str(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import GeneratorType
 
     from kafkapy.common.errors import ProtocolViolation
@@ -64,6 +65,9 @@ class Caller(Protocol):
 
     def mute(self, pause_ms: int) -> None:
         """Handle nothing of it for so long."""
+
+    def when_closed(self, step: Callable[[], None]) -> None:
+        """Call this once when the connection has ended, or at once if it has. There is one."""
 
 
 class RequestHandler(Protocol):

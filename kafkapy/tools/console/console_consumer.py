@@ -104,7 +104,7 @@ class ConsoleConsumer:
             first_broker.answered = True
             if self._commits:
                 self._consumer.store_offsets(message=raw)
-            yield _message(raw)
+            yield message_of(raw)
 
     def close(self) -> None:
         """Commit the offsets of returned records, and leave the group."""
@@ -187,7 +187,8 @@ def print_messages(
                 return
 
 
-def _message(raw: RawMessage) -> Message:
+def message_of(raw: RawMessage) -> Message:
+    """A record of librdkafka."""
     kind, timestamp = raw.timestamp()
     return Message(
         raw.topic(),

@@ -23,6 +23,8 @@ class Message(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]]
+    delivery_count: int | None = None
+    """Of a record that a share group delivers."""
 
 
 def _number(layout: str) -> Deserializer:
@@ -84,6 +86,7 @@ class MessageFormatter:
         self._timestamp = _is_true(properties, "print.timestamp")
         self._partition = _is_true(properties, "print.partition")
         self._offset = _is_true(properties, "print.offset")
+        self._delivery = _is_true(properties, "print.delivery")
         self._headers = _is_true(properties, "print.headers")
         self._key = _is_true(properties, "print.key")
         self._value = _is_true(properties, "print.value", "true")
@@ -110,6 +113,9 @@ class MessageFormatter:
             parts.append(b"Partition:%d" % message.partition)
         if self._offset:
             parts.append(b"Offset:%d" % message.offset)
+        if self._delivery:
+            count = message.delivery_count
+            parts.append(b"Delivery:NOT_PRESENT" if count is None else b"Delivery:%d" % count)
         if self._headers:
             parts.append(self._format_headers(message.headers))
         if self._key:

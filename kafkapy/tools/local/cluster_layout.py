@@ -31,6 +31,12 @@ _REPLICATED: Final = (
     "default.replication.factor",
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+)
+_MIN_IN_SYNC: Final = (
+    "min.insync.replicas",
+    "transaction.state.log.min.isr",
+    "share.coordinator.state.topic.min.isr",
 )
 _ZOOKEEPER_TICK_MS: Final = 500
 
@@ -82,8 +88,7 @@ class ClusterLayout:
         factor = min(3, len(self.broker_ports))
         return {
             **dict.fromkeys(_REPLICATED, str(factor)),
-            "min.insync.replicas": str(max(1, factor - 1)),
-            "transaction.state.log.min.isr": str(max(1, factor - 1)),
+            **dict.fromkeys(_MIN_IN_SYNC, str(max(1, factor - 1))),
             "group.initial.rebalance.delay.ms": "0",
             "zookeeper.session.timeout.ms": "4000",
             # The last brokers to stop have no other broker for their leaders.

@@ -210,11 +210,10 @@ def run(
 def wait_for(
     producer: Producer, throttle: Throttle, done: int, wanted: Callable[[], bool] = lambda: True
 ) -> None:
-    """Wait for the throttle while more is `wanted`, and receive acknowledgements meanwhile."""
+    """Wait for the throttle while more is `wanted`. Receive acknowledgements meanwhile."""
     deadline = time.monotonic() + throttle.wait_s(done, time.monotonic())
-    while wanted() and (throttle.blocks or time.monotonic() < deadline):
-        left_s = deadline - time.monotonic()
-        producer.poll(_ROOM_WAIT_S if throttle.blocks else max(0.0, min(left_s, _ROOM_WAIT_S)))
+    while (throttle.blocks or (left_s := deadline - time.monotonic()) > 0) and wanted():
+        producer.poll(_ROOM_WAIT_S if throttle.blocks else min(left_s, _ROOM_WAIT_S))
 
 
 def _send(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
@@ -18,12 +18,15 @@ _POLL_S: Final = 0.1
 
 
 class VerifiableConsumer:
-    """Reads a topic. `emit` gets the name and the fields of each event."""
+    """Reads a topic until the last record, or until `is_stopped`. `emit` gets the name and the
+    fields of each event.
+    """
 
     def __init__(
         self,
         consumer: Consumer,
         emit: Emit,
+        is_stopped: Callable[[], bool] = lambda: False,
         *,
         max_messages: int = -1,
         verbose: bool = False,
@@ -31,14 +34,14 @@ class VerifiableConsumer:
     ) -> None:
         self._consumer = consumer
         self._emit = emit
+        self._is_stopped = is_stopped
         self._max_messages = max_messages
         self._verbose = verbose
         self._auto_commit = auto_commit
-        self._stopped = False
         self.consumed = 0
 
     def run(self, topic: str) -> None:
-        """Read until the last record, or until `stop`. Call `finish` afterwards.
+        """Read the records. Call `finish` afterwards.
 
         Raises:
             ApiError: the consumer cannot continue.
@@ -55,10 +58,6 @@ class VerifiableConsumer:
             if records:
                 self._take(records)
 
-    def stop(self) -> None:
-        """Read no more records; may be called by a signal handler."""
-        self._stopped = True
-
     def finish(self) -> None:
         """Leave the group."""
         self._consumer.close()
@@ -68,7 +67,7 @@ class VerifiableConsumer:
         """The number of records to read at once: not beyond the last, since the group would miss
         the rest.
         """
-        if self._stopped:
+        if self._is_stopped():
             return 0
         return (
             min(_BATCH, self._max_messages - self.consumed) if self._max_messages >= 0 else _BATCH

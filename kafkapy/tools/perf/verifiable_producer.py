@@ -38,19 +38,27 @@ class NumberedRecords(NamedTuple):
 
 
 class VerifiableProducer:
-    """Sends numbered records. `emit` gets the name and the fields of each event."""
+    """Sends numbered records until the last, or until `is_stopped`. `emit` gets the name and the
+    fields of each event.
+    """
 
-    def __init__(self, producer: Producer, records: NumberedRecords, emit: Emit) -> None:
+    def __init__(
+        self,
+        producer: Producer,
+        records: NumberedRecords,
+        emit: Emit,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._producer = producer
         self._records = records
         self._emit = emit
+        self._is_stopped = is_stopped
         self._started_s = time.monotonic()
-        self._stopped = False
         self.sent = 0
         self.acked = 0
 
     def run(self) -> None:
-        """Send until the last record, or until `stop`. Call `finish` afterwards."""
+        """Send the records. Call `finish` afterwards."""
         records = self._records
         self._emit("startup_complete", {})
         throttle = Throttle(records.throughput, time.monotonic())
@@ -59,13 +67,9 @@ class VerifiableProducer:
                 self._send(self.sent)
             wait_for(self._producer, throttle, self.sent, self._wanted)
 
-    def stop(self) -> None:
-        """Send no more records; may be called by a signal handler."""
-        self._stopped = True
-
     def _wanted(self) -> bool:
         most = self._records.max_messages
-        return not self._stopped and (most < 0 or self.sent < most)
+        return not self._is_stopped() and (most < 0 or self.sent < most)
 
     def finish(self) -> None:
         """Wait for outstanding acknowledgements, and emit the totals."""
@@ -94,19 +98,18 @@ class VerifiableProducer:
             elapsed_ms = int((time.monotonic() - self._started_s) * 1000)
             more["timestamp"] = records.create_time_ms + elapsed_ms
         key, value = records.key(index), records.value(index)
-        while not self._stopped:
+        while not self._is_stopped():
             try:
                 self._producer.produce(
                     records.topic, value, key, on_delivery=self._delivered, **more
                 )
-                self.sent += 1
-                break
             except BufferError:
                 self._producer.poll(_ROOM_WAIT_S)
+                continue
             except KafkaException as error:
-                self.sent += 1
                 self._failed(error.args[0], key, value)
-                return
+            self.sent += 1
+            break
         self._producer.poll(0)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:

@@ -186,7 +186,8 @@ class Parts:
             random,
             self.timers.call_later,
         )
-        self.features: Any = SimpleNamespace(has_consumer_groups=True)
+        self.shares: Any = SimpleNamespace(maintain=lambda: None)
+        self.features: Any = SimpleNamespace(has_consumer_groups=True, has_share_groups=True)
         self._transact()
         self.logs.on_log_dir_failure = lambda _, failure: self.replicas.log_dir_failed(failure)
         self.fetch_reader = FetchReader(self.replicas, self.clock)

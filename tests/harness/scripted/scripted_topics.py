@@ -89,7 +89,8 @@ REASSIGNMENTS = ListPartitionReassignmentsResponse(
 def describing_cluster(**script: Any) -> ScriptedCluster:
     """A new one; `script` replaces answers, by the name of the API.
 
-    It is a broker in ZooKeeper mode, or in KRaft mode if DescribeTopicPartitions is scripted.
+    As a broker in ZooKeeper mode it has no DescribeTopicPartitions. With that scripted it is one in
+    KRaft mode, which has no LeaderAndIsr.
     """
     answers: dict[ApiKey, Any] = {
         ApiKey.METADATA: metadata(TOPICS, brokers=BROKERS, topic_ids={"t": TOPIC_ID}),
@@ -97,14 +98,11 @@ def describing_cluster(**script: Any) -> ScriptedCluster:
         ApiKey.LIST_PARTITION_REASSIGNMENTS: REASSIGNMENTS,
     }
     answers |= {ApiKey[name]: answer for name, answer in script.items()}
+    is_kraft = ApiKey.DESCRIBE_TOPIC_PARTITIONS in answers
+    without = ApiKey.LEADER_AND_ISR if is_kraft else ApiKey.DESCRIBE_TOPIC_PARTITIONS
     versions = {
-        ApiKey(key): (each.first, each.last)
-        for key, each in API_VERSIONS.items()
-        if key not in (ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LEADER_AND_ISR)
+        ApiKey(key): (each.first, each.last) for key, each in API_VERSIONS.items() if key != without
     }
-    only = ApiKey.DESCRIBE_TOPIC_PARTITIONS
-    only = only if only in answers else ApiKey.LEADER_AND_ISR
-    versions[only] = (API_VERSIONS[only].first, API_VERSIONS[only].last)
     return ScriptedCluster(answers, versions)
 
 

@@ -329,7 +329,9 @@ class CommittedLogs(Checker):
     ) -> None:
         self._excuse_replaced(node, key, partition, base)
         for loss in self._losses(key):
-            if loss.kept <= base < loss.end and batch.leader_epoch <= loss.epoch:
+            # The new leader's log may begin within a batch that others have whole.
+            is_lost = loss.kept < batch.next_offset and base < loss.end
+            if is_lost and batch.leader_epoch <= loss.epoch:
                 return
         self.violated(
             f"{key.topic_partition}: below its high watermark {partition.log.high_watermark} broker"

@@ -27,6 +27,17 @@ def test_every_kind_of_support() -> None:
     assert list(apis) == sorted(apis)
 
 
+def test_what_kafkas_tool_does_not_know_is_not_missed() -> None:
+    """Its lines stay those of 3.9 at a broker of 3.9."""
+    versions = {ApiKey.METADATA: (0, 12), ApiKey.SHARE_FETCH: (1, 2)}
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata()}, versions)
+    [found] = broker_api_versions(Cluster("b:1", connector=scripted.connect))
+    apis = {api.key: api for api in found.apis}
+    assert apis[78] == ApiSupport(78, "ShareFetch", (1, 2), 2)
+    assert apis[79] == ApiSupport(79, "ShareAcknowledge", None)
+    assert ApiKey.ALTER_SHARE_GROUP_OFFSETS not in apis
+
+
 def test_names_are_kafkas() -> None:
     names = {KNOWN_APIS[key][0] for key in (4, 22, 36, 51)}
     assert names == {

@@ -6,7 +6,10 @@ from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 
-OF_KAFKA_4 = {ErrorCode.INVALID_REGULAR_EXPRESSION}
+OF_KAFKA_4 = {
+    ErrorCode.INVALID_REGULAR_EXPRESSION,
+    ErrorCode.SHARE_SESSION_LIMIT_REACHED,
+}
 
 
 def test_codes_names_and_retriability_are_kafkas() -> None:
@@ -17,9 +20,9 @@ def test_codes_names_and_retriability_are_kafkas() -> None:
 
 
 def test_no_code_of_kafka_3_9_is_missing() -> None:
-    """121 to 127 belong to share groups and KRaft voters, which no ZooKeeper-mode API returns."""
+    """125 to 127 belong to KRaft voters, which no ZooKeeper-mode API returns."""
     known = {int(code) for code in ErrorCode}
-    assert {code.value for code in KafkaErrorCode} - known == set(range(121, 128))
+    assert {code.value for code in KafkaErrorCode} - known == set(range(125, 128))
 
 
 def test_a_refusal_is_read_by_people() -> None:

@@ -64,6 +64,7 @@ class Upkeep:
             parts.replicas,
             parts.groups,
             parts.transactions,
+            parts.shares,
             None,
             parts.controller,  # type: ignore[arg-type]
             parts.fs,
@@ -110,6 +111,7 @@ def test_periods_are_kafkas(tmp_path: Path) -> None:
         "replica-alter-log-dirs": (100, None),
         "PeriodicProducerExpirationCheck": (600_000, None),
         "delete-expired-group-metadata": (600_000, None),
+        "share-group-state-prune": (300_000, None),
         "transaction-abort": (10_000, None),
         "transactionalId-expiration": (3_600_000, None),
         "isr-expiration": (15_000, None),

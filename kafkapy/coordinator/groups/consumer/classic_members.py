@@ -269,6 +269,8 @@ def leave(core: Core, now_ms: int, token: Token, group: Group, request: LeaveGro
 def _leaving(group: ConsumerGroup, leaving: LeavingMember) -> str:
     """The id of a leaving member: an administrator names a static one by its instance (KIP-345)."""
     member_id, instance_id = leaving.member_id, leaving.group_instance_id
+    if not group.holds_offsets:  # of a share group: its members leave with a heartbeat only
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     if instance_id is None:
         departure.check_dynamic(group, member_id)
         return member_id

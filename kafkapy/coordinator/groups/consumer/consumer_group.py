@@ -25,6 +25,7 @@ from kafkapy.coordinator.groups.consumer.assignment import (
     TopicIdPartition,
     partitions_of,
 )
+from kafkapy.coordinator.groups.consumer.messages import CONSUMER_GROUP_TYPE
 from kafkapy.coordinator.groups.consumer.reconciliation import Target, is_reconciled
 from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
@@ -36,6 +37,7 @@ from kafkapy.coordinator.groups.consumer.records import (
     TopicMetadata,
     Value,
     encode_key,
+    encode_value,
 )
 
 STATIC_LEAVE_EPOCH: Final = -2
@@ -52,7 +54,15 @@ class ConsumerGroupState(StrEnum):
 
 
 class ConsumerGroup:
-    """The state of one group. `apply` is its only way to change, in replay and in service."""
+    """The state of one group. `apply` is its only way to change, in replay and in service.
+
+    `ShareGroup` is one whose members share partitions.
+    """
+
+    group_type = CONSUMER_GROUP_TYPE
+    protocol_type = CONSUMER_PROTOCOL_TYPE
+    holds_offsets = True
+    """Whether offsets are committed to it."""
 
     __slots__ = (
         "current",
@@ -118,6 +128,18 @@ class ConsumerGroup:
         """Whether no record speaks of it."""
         return not (self.epoch or self.target_epoch or self.members or self.topics or self.regexes)
 
+    def has_topics(self, topics: Mapping[str, TopicMetadata]) -> bool:
+        """Whether these are the topics of its present epoch."""
+        return self.topics == topics
+
+    def encode_key(self, key: ConsumerKey) -> bytes | None:
+        """Key bytes of a record; None if it is not stored."""
+        return encode_key(key)
+
+    def encode_value(self, key: ConsumerKey, value: Value) -> bytes:
+        """Value bytes of a record."""
+        return encode_value(key, value)
+
     # Members.
 
     def current_of(self, member_id: str) -> CurrentAssignment:
@@ -173,7 +195,8 @@ class ConsumerGroup:
 
     def record_keys(self) -> list[bytes]:
         """The key bytes of all that may be in the log."""
-        return list(dict.fromkeys([*self.unsaved, *map(encode_key, self.all_keys())]))
+        encoded = [data for key in self.all_keys() if (data := self.encode_key(key)) is not None]
+        return list(dict.fromkeys([*self.unsaved, *encoded]))
 
     # Members of the classic protocol.
 

@@ -8,6 +8,7 @@ from typing import Final
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.records import MemberState
 from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.share.messages import SHARE_GROUP_TYPE
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 
 REASONS: Final[Mapping[TimerKind, str]] = {
@@ -24,6 +25,9 @@ def reset_session(core: Core, now_ms: int, group: ConsumerGroup, member_id: str)
     classic = group.members[member_id].classic
     if classic is not None:
         timeout_ms = classic.session_timeout_ms
+    elif group.group_type == SHARE_GROUP_TYPE:
+        default_ms = core.config.group_share_session_timeout_ms
+        timeout_ms = core.own_config(group.group_id, "share.session.timeout.ms", default_ms)
     else:
         default_ms = core.config.group_consumer_session_timeout_ms
         timeout_ms = core.own_config(group.group_id, "consumer.session.timeout.ms", default_ms)

@@ -8,6 +8,7 @@ from kafkapy.coordinator.groups.consumer.assignment import Assignment, assignmen
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.group_epoch import assignor_name
 from kafkapy.coordinator.groups.consumer.messages import (
+    CONSUMER_GROUP_TYPE,
     DescribeConsumerGroups,
     DescribeConsumerGroupsResult,
     DescribedConsumer,
@@ -15,21 +16,32 @@ from kafkapy.coordinator.groups.consumer.messages import (
     NamedPartitions,
 )
 from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.share.messages import (
+    SHARE_GROUP_TYPE,
+    SIMPLE_ASSIGNOR,
+    DescribeShareGroups,
+)
 
 
 def describe_consumer_groups(core: Core, token: Token, request: DescribeConsumerGroups) -> None:
     """Kafka: `GroupMetadataManager.consumerGroupDescribe`."""
-    groups = [_describe(core, group_id) for group_id in request.group_ids]
+    groups = [_describe(core, group_id, CONSUMER_GROUP_TYPE) for group_id in request.group_ids]
     core.outbox.reply(token, DescribeConsumerGroupsResult(groups))
 
 
-def _describe(core: Core, group_id: str) -> DescribedConsumerGroup:
+def describe_share_groups(core: Core, token: Token, request: DescribeShareGroups) -> None:
+    """Kafka: `GroupMetadataManager.shareGroupDescribe`."""
+    groups = [_describe(core, group_id, SHARE_GROUP_TYPE) for group_id in request.group_ids]
+    core.outbox.reply(token, DescribeConsumerGroupsResult(groups))
+
+
+def _describe(core: Core, group_id: str, group_type: str) -> DescribedConsumerGroup:
     error = core.registry.check(group_id)
     if error is not ErrorCode.NONE:
         return DescribedConsumerGroup(group_id, error)
     group = core.registry.find(group_id)
-    if group is None or group.consumer is None:
-        reason = "not found" if group is None else "is not a consumer group"
+    if group is None or group.consumer is None or group.consumer.group_type != group_type:
+        reason = "not found" if group is None else f"is not a {group_type} group"
         message = f"Group {group_id} {reason}."
         return DescribedConsumerGroup(group_id, ErrorCode.GROUP_ID_NOT_FOUND, message)
     consumer = group.consumer
@@ -38,7 +50,11 @@ def _describe(core: Core, group_id: str) -> DescribedConsumerGroup:
         state=consumer.state,
         epoch=consumer.epoch,
         target_epoch=consumer.target_epoch,
-        assignor=assignor_name(consumer, core.config.assignors),
+        assignor=(
+            assignor_name(consumer, core.config.assignors)
+            if group_type == CONSUMER_GROUP_TYPE
+            else SIMPLE_ASSIGNOR
+        ),
         members=[_member(core, consumer, member_id) for member_id in consumer.members],
     )
 

@@ -28,7 +28,7 @@ from kafkapy.coordinator.groups.member import Member
 
 def may_downgrade(core: Core, group: ConsumerGroup, besides: Collection[str], size: int) -> bool:
     """Whether the group, of so many members then, becomes a classic one besides these members."""
-    if not size or not group.are_classic(besides):
+    if not size or not group.holds_offsets or not group.are_classic(besides):
         return False
     reason = None
     if not core.config.may_downgrade_groups:

@@ -9,6 +9,8 @@ from kafkapy.coordinator.groups.messages import UNKNOWN_MEMBER_ID, CommitOffsets
 
 def check_commit(group: ConsumerGroup, request: CommitOffsets) -> ErrorCode:
     """Kafka: `ConsumerGroup.validateOffsetCommit`. Transactional commits know generations only."""
+    if not group.holds_offsets:
+        return ErrorCode.GROUP_ID_NOT_FOUND
     is_unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
     is_transactional = request.producer is not None
     if request.generation_id < 0 and (not group.members or (is_transactional and is_unnamed)):
@@ -24,6 +26,8 @@ def check_commit(group: ConsumerGroup, request: CommitOffsets) -> ErrorCode:
 
 def check_fetch(group: ConsumerGroup, request: FetchOffsets) -> ErrorCode:
     """Kafka: `ConsumerGroup.validateOffsetFetch`."""
+    if not group.holds_offsets:
+        return ErrorCode.GROUP_ID_NOT_FOUND
     if request.member_id is None and request.member_epoch < 0:
         return ErrorCode.NONE
     if request.member_id not in group.members:

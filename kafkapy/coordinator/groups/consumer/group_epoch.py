@@ -36,7 +36,7 @@ def refresh_topics(core: Core, changes: Changes) -> bool:
         known = core.topics.find(name)
         if known is not None:
             topics[name] = TopicMetadata(known.topic_id, name, known.num_partitions)
-    if topics == group.topics:
+    if group.has_topics(topics):
         return False
     changes.put(RecordType.TOPICS, topics)
     return True

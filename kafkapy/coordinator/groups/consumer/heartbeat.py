@@ -107,9 +107,9 @@ def _find(core: Core, request: ConsumerHeartbeat) -> _Found:
     """
     group_id = request.group_id
     group = core.registry.find(group_id)
-    if group is not None and group.consumer is not None:
+    if group is not None and group.consumer is not None and group.consumer.holds_offsets:
         return _Found(group, group.consumer)
-    if request.member_epoch != 0:
+    if request.member_epoch != 0 or (group is not None and group.consumer is not None):
         what = f"Consumer group {group_id} not found."
         if group is not None:
             what = f"Group {group_id} is not a consumer group."

@@ -22,8 +22,6 @@ from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
     RecordType,
     Value,
-    encode_key,
-    encode_value,
 )
 from kafkapy.coordinator.groups.core import GROUP_STORE_ERRORS, Core
 from kafkapy.coordinator.groups.group import DEAD, Group
@@ -53,19 +51,25 @@ class Changes:
         """Write a record, and apply it."""
         key = ConsumerKey(kind, self.group.group_id, name)
         self._apply(key, value)
-        self.records[encode_key(key)] = encode_value(key, value)
+        data = self.group.encode_key(key)
+        if data is not None:
+            self.records[data] = self.group.encode_value(key, value)
 
     def erase(self, key: ConsumerKey) -> None:
         """Delete a record."""
         self._apply(key, None)
-        self.records[encode_key(key)] = None
+        data = self.group.encode_key(key)
+        if data is not None:
+            self.records[data] = None
 
     def put_all(self) -> None:
         """Write the records of a group that has none in the log."""
         for key in reversed(self.group.all_keys()):
             value = self.group.value(key)
             if value is not None:
-                self.records[encode_key(key)] = encode_value(key, value)
+                data = self.group.encode_key(key)
+                assert data is not None, "a consumer group's records are all stored"
+                self.records[data] = self.group.encode_value(key, value)
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Delete records that are not of this group: of what had its id before."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
@@ -28,7 +29,8 @@ from kafkapy.coordinator.record_fields import I16, I32, I64, RecordReader, strin
 
 
 class RecordType(IntEnum):
-    """Kinds of records: the version of their keys."""
+    """Kinds of records: the version of their keys. A share group has keys of its own for most:
+    `share.records`."""
 
     GROUP_EPOCH = 3
     TOPICS = 4
@@ -36,6 +38,7 @@ class RecordType(IntEnum):
     TARGET_EPOCH = 6
     TARGET = 7
     CURRENT = 8
+    SHARE_STATES = 15
     REGEX = 16
 
 
@@ -109,9 +112,18 @@ class ResolvedRegex(NamedTuple):
     timestamp_ms: int
 
 
+class ShareStates(NamedTuple):
+    """The share partitions of a group whose state the share coordinator has, or shall have."""
+
+    initializing: Assignment = NOTHING
+    initialized: Assignment = NOTHING
+    deleting: frozenset[Uuid] = frozenset()
+    names: Mapping[Uuid, str] = MappingProxyType({})
+
+
 Value: TypeAlias = (
     int | Mapping[str, TopicMetadata] | MemberMetadata | Assignment | CurrentAssignment
-    | ResolvedRegex
+    | ResolvedRegex | ShareStates
 )  # fmt: skip
 
 _CLASSIC_TAG: Final = 0
@@ -135,7 +147,7 @@ def read_consumer_key(data: bytes | memoryview) -> ConsumerKey | None:
     """
     reader = RecordReader(data, GROUP_METADATA_TOPIC)
     version = reader.i16()
-    if version not in RecordType.__members__.values():
+    if version not in _CODECS:
         return None
     kind = RecordType(version)
     group_id = reader.string()
@@ -253,14 +265,17 @@ def _read_classic(data: bytes | None) -> ClassicMember | None:
     return ClassicMember(value.i32(), tuple(value.compact_array(protocol)))
 
 
-def _assignment(assignment: Assignment) -> bytes:
+def assignment_field(assignment: Assignment) -> bytes:
+    """Partitions by topic."""
     return compact_array(
         topic_id + compact_array(map(I32.pack, sorted(indexes))) + NO_TAGS
         for topic_id, indexes in sorted(assignment.items())
     )
 
 
-def _read_assignment(reader: CompactReader) -> Assignment:
+def read_assignment(reader: CompactReader) -> Assignment:
+    """Read partitions by topic."""
+
     def topic() -> tuple[Uuid, frozenset[int]]:
         found = reader.uuid(), frozenset(reader.compact_array(reader.i32))
         reader.skip_tags()
@@ -275,8 +290,8 @@ def _current(current: CurrentAssignment) -> bytes:
             I32.pack(current.member_epoch),
             I32.pack(current.previous_epoch),
             bytes([current.state]),
-            _assignment(current.assigned),
-            _assignment(current.revoking),
+            assignment_field(current.assigned),
+            assignment_field(current.revoking),
         )
     )
 
@@ -285,7 +300,7 @@ def _read_current(reader: CompactReader) -> CurrentAssignment:
     member_epoch, previous_epoch, state = reader.i32(), reader.i32(), reader.i8()
     if state not in MemberState.__members__.values():
         raise reader.corrupt(f"member state {state} is not known")
-    assigned, revoking = _read_assignment(reader), _read_assignment(reader)
+    assigned, revoking = read_assignment(reader), read_assignment(reader)
     return CurrentAssignment(member_epoch, previous_epoch, MemberState(state), assigned, revoking)
 
 
@@ -309,7 +324,7 @@ _CODECS: Final[Mapping[RecordType, _Codec]] = {  # type: ignore[explicit-any]
     RecordType.TOPICS: _Codec(_topics, _read_topics),
     RecordType.MEMBER: _Codec(_member, _read_member),
     RecordType.TARGET_EPOCH: _Codec(_epoch, _read_epoch),
-    RecordType.TARGET: _Codec(_assignment, _read_assignment),
+    RecordType.TARGET: _Codec(assignment_field, read_assignment),
     RecordType.CURRENT: _Codec(_current, _read_current),
     RecordType.REGEX: _Codec(_regex, _read_regex),
 }

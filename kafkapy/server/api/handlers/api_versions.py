@@ -26,6 +26,22 @@ from kafkapy.server.api.served import AnyApi
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 
 _OF_CONSUMER_GROUPS = frozenset({ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE})
+_OF_SHARE_GROUPS = frozenset(
+    {
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE,
+        ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+    }
+)
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -60,7 +76,8 @@ def handle(
         api_keys=[
             ApiVersion(api_key=key, min_version=row.min_version, max_version=row.max_version)
             for key, row in sorted(served.items())
-            if key not in _OF_CONSUMER_GROUPS or features.has_consumer_groups
+            if (key not in _OF_CONSUMER_GROUPS or features.has_consumer_groups)
+            and (key not in _OF_SHARE_GROUPS or features.has_share_groups)
         ],
         supported_features=[
             SupportedFeatureKey(

@@ -1,10 +1,14 @@
-"""DeleteGroups (key 42), versions 0-2 (KIP-229)."""
+"""DeleteGroups (key 42), versions 0-2 (KIP-229).
+
+Behaviour: the states of a share group's partitions are deleted first, by the share coordinators.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from functools import partial
 
-from kafkapy.common.errors import ApiError
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.coordinator.groups.messages import DeleteGroups, DeleteGroupsResult
 from kafkapy.protocol.messages.delete_groups import (
     DeletableGroupResult,
@@ -14,19 +18,61 @@ from kafkapy.protocol.messages.delete_groups import (
 from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.coordinators.share_offsets import ShareOffsets
+from kafkapy.server.coordinators.share_setup import Spawn
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, ROWS_AT_ONCE, Work, pieces
 
 
 def handle(
-    groups: GroupService, context: RequestContext, request: DeleteGroupsRequest
+    groups: GroupService,
+    offsets: ShareOffsets,
+    spawn: Spawn,
+    context: RequestContext,
+    request: DeleteGroupsRequest,
 ) -> Work[Outcome[DeleteGroupsResponse]]:
     """Delete empty groups and their offsets."""
-    starts = [
+    shares: list[str] = []
+    others: list[str] = []
+    for name in dict.fromkeys(request.groups_names):
+        is_share = groups.coordinator.is_share_group(name)
+        (shares if is_share else others).append(name)
+        yield CHECK_UNITS
+    starts: list[Callable[[Callable[[DeleteGroupsResult], None]], None]] = [
         partial(groups.ask, groups.coordinator.delete_groups, DeleteGroups(few))
-        for few in pieces(list(dict.fromkeys(request.groups_names)))
+        for few in pieces(others)
     ]
-    return gather(starts, _response, ROW_UNITS * ROWS_AT_ONCE)
+    starts += [partial(_begin, spawn, partial(_delete_shares, groups, offsets, n)) for n in shares]
+    return (yield from gather(starts, _response, ROW_UNITS * ROWS_AT_ONCE))
+
+
+def _begin(
+    spawn: Spawn,
+    delete: Callable[[Callable[[DeleteGroupsResult], None]], Coroutine[None, None, None]],
+    answered: Callable[[DeleteGroupsResult], None],
+) -> None:
+    spawn(delete(answered))
+
+
+async def _delete_shares(
+    groups: GroupService,
+    offsets: ShareOffsets,
+    name: str,
+    answered: Callable[[DeleteGroupsResult], None],
+) -> None:
+    """Delete a share group, after the states of its share partitions."""
+    result = DeleteGroupsResult({name: ErrorCode.UNKNOWN_SERVER_ERROR})
+    try:
+        errors = (await offsets.delete(name, None)).values()
+        failed = next((error for error in errors if error), ErrorCode.NONE)
+        result = DeleteGroupsResult({name: failed})
+        if failed is ErrorCode.NONE:
+            delete = groups.coordinator.delete_groups
+            result = groups.answer(delete, DeleteGroups([name]), lambda deleted: deleted)
+    except ApiError as refusal:
+        result = DeleteGroupsResult({name: refusal.code})
+    finally:
+        answered(result)
 
 
 def _response(results: list[DeleteGroupsResult]) -> DeleteGroupsResponse:

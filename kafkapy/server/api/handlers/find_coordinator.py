@@ -1,7 +1,8 @@
 """FindCoordinator (key 10), versions 0-6.
 
-Behaviour: the leader of the group's `__consumer_offsets` partition, or of the transactional id's
-`__transaction_state` partition; a missing topic is created. COORDINATOR_NOT_AVAILABLE is the answer
+Behaviour: the leader of the group's `__consumer_offsets` partition, of the transactional id's
+`__transaction_state` partition, or of a share partition's `__share_group_state` partition; a
+missing topic is created. COORDINATOR_NOT_AVAILABLE is the answer
 if the creation is refused, or if there are no leaders after a short time. Version notes: v4 has
 many keys, each with its own result (KIP-699).
 """
@@ -14,6 +15,7 @@ from functools import partial
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import (
     GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
     partition_for_key,
 )
@@ -32,8 +34,9 @@ from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish
 
-_TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC}
+_TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC, 2: SHARE_GROUP_STATE_TOPIC}
 """Internal topics, by key type."""
+_SHARE = 2
 _WAIT_MS = 1000
 
 
@@ -86,7 +89,7 @@ class Handler:
         )
 
     def _find(self, context: RequestContext, key_type: int, key: str) -> Coordinator:
-        if key_type not in _TOPICS:
+        if key_type not in _TOPICS or (key_type == _SHARE and key.count(":") < 2):
             return _missing(key, ErrorCode.INVALID_REQUEST)
         topic = self.cluster.image.topics.get(_TOPICS[key_type])
         if topic is None:

@@ -12,6 +12,8 @@ from tests.harness.cores.areas import area
 AREAS = (
     handler_table.logs,
     handler_table.groups,
+    handler_table.share_members,
+    handler_table.share_offsets,
     handler_table.transactions,
     handler_table.cluster,
     handler_table.topics,

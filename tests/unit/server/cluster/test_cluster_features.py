@@ -11,6 +11,7 @@ from kafkapy.common.cluster_state import BrokerInfo, Endpoint, Feature
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.cluster.cluster_features import (
     GROUP_VERSION,
+    SHARE_VERSION,
     TRANSACTION_VERSION,
     ClusterFeatures,
     FeatureUpdate,
@@ -45,7 +46,10 @@ def test_a_limit_lowers_the_level_or_turns_the_feature_off() -> None:
 
 def test_the_configuration_can_do_without() -> None:
     key = "group.coordinator.rebalance.protocols"
-    assert supported_features(KafkaConfig({})) == (GROUP_VERSION, TRANSACTION_VERSION)
+    groups = (GROUP_VERSION, SHARE_VERSION)
+    assert supported_features(KafkaConfig({})) == (*groups, TRANSACTION_VERSION)
+    shares = (SHARE_VERSION, TRANSACTION_VERSION)
+    assert supported_features(KafkaConfig({key: "classic,share"})) == shares
     assert supported_features(KafkaConfig({key: "classic"})) == (TRANSACTION_VERSION,)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from kafkapy.common import topic_configs
 from kafkapy.common.topic_configs import TOPIC_CONFIGS
-from kafkapy.coordinator.config import GroupConfig, TransactionConfig
+from kafkapy.coordinator.config import GroupConfig, ShareConfig, TransactionConfig
 from kafkapy.metadata.dynamic_broker_configs import ALL_DYNAMIC
 from kafkapy.server.config.broker_config_table import AT_START_ONLY, NO_EFFECT
 from kafkapy.server.config.ineffective_configs import of_broker, warn_of_topic
@@ -33,7 +33,7 @@ PACKAGES = (
 )
 OF_LOGS = {field.name for field in fields(LogConfig)}
 TYPED = OF_LOGS.union(
-    *({f.name for f in fields(kind)} for kind in (GroupConfig, TransactionConfig))
+    *({f.name for f in fields(kind)} for kind in (GroupConfig, ShareConfig, TransactionConfig))
 )
 
 

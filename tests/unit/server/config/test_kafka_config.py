@@ -81,7 +81,7 @@ def test_what_is_given_for_a_lone_broker_wins() -> None:
         ({"replica.selector.class": "Mine"}, ("replica.selector.class", "Mine", "RackAware")),
         ({"authorizer.class.name": "Mine"}, ("authorizer.class.name", "Mine", "AclAuthorizer")),
         ({"group.coordinator.rebalance.protocols": "consumer"}, ("Disabling the 'classic'",)),
-        ({"group.coordinator.rebalance.protocols": "classic,share"}, ("share", "consumer")),
+        ({"group.coordinator.rebalance.protocols": "classic,streams"}, ("streams", "consumer")),
         ({"group.consumer.assignors": "sticky"}, ("group.consumer.assignors", "sticky", "uniform")),
         ({"group.consumer.assignors": ""}, ("group.consumer.assignors", "at least one")),
         (

@@ -218,6 +218,16 @@ def test_bytes_that_are_not_kafka_close_the_connection_and_name_the_peer(
     assert "1000" in line
 
 
+def test_the_end_of_a_connection_is_told_once(client: Client) -> None:
+    closed: list[str] = []
+    client.connection.when_closed(lambda: closed.append("a"))
+    client.connection.when_closed(lambda: closed.append("b"))
+    client.connection.connection_lost(None)
+    assert closed == ["b"], "there is one"
+    client.connection.when_closed(lambda: closed.append("late"))
+    assert closed == ["b", "late"]
+
+
 def test_a_lost_connection_abandons_its_parked_requests(client: Client) -> None:
     pending = Pending()
     abandoned: list[bool] = []

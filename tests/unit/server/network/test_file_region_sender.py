@@ -13,6 +13,7 @@ import pytest
 import uvloop
 
 from kafkapy.server.network.file_region_sender import FIRST_BYTES, FileRegionSender, has_region
+from kafkapy.server.network.tls_transport import TlsResources, TlsTransport
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from tests.harness.plugins.closing import Disk
 from tests.harness.processes.waiting import LIMIT_S
@@ -23,10 +24,11 @@ HIGH_WATER_BYTES = 1 << 20
 CONTENT = random.Random(7).randbytes(3 << 20)
 
 
-class Owner(asyncio.Protocol):
+class Owner(asyncio.BufferedProtocol):
     """The part of a connection that its sender needs."""
 
     def __init__(self) -> None:
+        self.received = bytearray(1000)
         self.transport: Any = None
         self.sender: FileRegionSender | None = None
         self.pauses = 0
@@ -37,7 +39,10 @@ class Owner(asyncio.Protocol):
         self.transport = transport
         self.sender = FileRegionSender(transport, HIGH_WATER_BYTES)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self.received
+
+    def buffer_updated(self, nbytes: int) -> None:
         self.asked.set()
 
     def pause_writing(self) -> None:
@@ -262,13 +267,20 @@ def test_over_tls_regions_go_by_the_transport(
         owners.append(Owner())
         return owners[-1]
 
+    resources = TlsResources()
+
+    def new_tls() -> TlsTransport:
+        return TlsTransport(resources, lambda: contexts.broker, new_owner)
+
     async def run() -> bytes:
-        server = await loop.create_server(new_owner, "127.0.0.1", 0, ssl=contexts.broker)
+        server = await loop.create_server(new_tls, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", port, ssl=contexts.client, server_hostname="localhost"
         )
         writer.write(b"?")
+        while not owners:
+            await asyncio.sleep(0)
         await asyncio.wait_for(owners[0].asked.wait(), LIMIT_S)
         sender = owners[0].sender
         assert sender is not None
@@ -277,11 +289,14 @@ def test_over_tls_regions_go_by_the_transport(
             await asyncio.sleep(0)
         assert owners[0].pauses  # it does not all wait in memory
         assert owners[0].transport.get_write_buffer_size() < 2 * HIGH_WATER_BYTES
-        sender.close()
         got = await asyncio.wait_for(reader.readexactly(4 * (len(CONTENT) + 9)), LIMIT_S)
+        sender.close()
         assert await asyncio.wait_for(reader.read(), LIMIT_S) == b""
         writer.close()
         server.close()
         return got
 
-    assert loop.run_until_complete(run()) == 4 * (b"header" + CONTENT + b"end")
+    try:
+        assert loop.run_until_complete(run()) == 4 * (b"header" + CONTENT + b"end")
+    finally:
+        resources.close()

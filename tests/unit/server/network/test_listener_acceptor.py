@@ -8,6 +8,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.network import listener_acceptor
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.network.listener_acceptor import ListenerAcceptor
+from kafkapy.server.network.tls_transport import TlsResources, TlsTransport
 from kafkapy.server.quotas.client_quotas import ConnectionRates
 from kafkapy.server.quotas.creation_rates import CreationRates
 from kafkapy.server.quotas.quota_usage import Windows
@@ -27,14 +29,20 @@ from tests.harness.security.tls_contexts import TlsContexts
 Scenario = Callable[[TlsContexts, int], Coroutine[Any, Any, None]]
 
 
-class Echo(asyncio.Protocol):
+class Echo(asyncio.BufferedProtocol):
     """Sends back what it gets."""
+
+    def __init__(self) -> None:
+        self.received = bytearray(1024)
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
 
-    def data_received(self, data: bytes) -> None:
-        self.transport.write(data)
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self.received
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.transport.write(bytes(self.received[:nbytes]))
 
 
 def now_ms() -> int:
@@ -50,12 +58,15 @@ def serving(directory: Path, client_auth: str, scenario: Scenario) -> int:
         bound = socket.socket()
         bound.bind(("127.0.0.1", 0))
         bound.setblocking(False)
-        acceptor = ListenerAcceptor("X", bound, table, Echo, now_ms, lambda: contexts.broker)
+        resources = TlsResources()
+        new_tls = partial(TlsTransport, resources, lambda: contexts.broker)
+        acceptor = ListenerAcceptor("X", bound, table, Echo, now_ms, new_tls)
         acceptor.start(5)
         try:
             await scenario(contexts, bound.getsockname()[1])
         finally:
             acceptor.close()
+            resources.close()
             bound.close()
 
     in_loop(run)
@@ -180,12 +191,15 @@ def accepting(
         bound = socket.socket()
         bound.bind(("127.0.0.1", 0))
         bound.setblocking(False)
-        acceptor = ListenerAcceptor("PLAINTEXT", bound, table, Echo, now_ms, context)
+        resources = TlsResources()
+        new_tls = None if context is None else partial(TlsTransport, resources, context)
+        acceptor = ListenerAcceptor("PLAINTEXT", bound, table, Echo, now_ms, new_tls)
         acceptor.start(5)
         try:
             await scenario(bound.getsockname()[1])
         finally:
             acceptor.close()
+            resources.close()
             bound.close()
 
     in_loop(run)

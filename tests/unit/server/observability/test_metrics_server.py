@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.coordinator.groups.messages import CommitOffsets, OffsetToCommit
 from kafkapy.server.observability import metrics_server
-from kafkapy.server.observability.metrics_server import MetricsServer
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.partitions import batch, told
 
@@ -158,14 +157,21 @@ def test_what_is_not_http_is_hung_up_on(parts: Parts, request_bytes: bytes) -> N
 
 def test_who_does_not_read_is_closed(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics_server, "LIMIT_S", 0.2)
-    monkeypatch.setattr(metrics_server, "generate_latest", lambda _: bytes(50_000_000))
+    began = asyncio.Event()
+
+    def page(_: object) -> bytes:
+        began.set()
+        return bytes(50_000_000)
+
+    monkeypatch.setattr(metrics_server, "generate_latest", page)
 
     async def scenario() -> int:
         server = parts.metrics_server()
         await server.start("127.0.0.1", 0)
         reader = socket.create_connection(("127.0.0.1", server.port))
         reader.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-        await until_none_is_served(server, began=True)
+        await began.wait()
+        await asyncio.gather(*server._tasks)
         got = 0
         with reader:
             reader.settimeout(30)
@@ -199,11 +205,3 @@ def test_one_connection_too_many_takes_the_place_of_the_oldest(parts: Parts) -> 
     answer, nothing = asyncio.run(scenario())
     assert answer.endswith(b"try /metrics\n")
     assert nothing == b""
-
-
-async def until_none_is_served(server: MetricsServer, *, began: bool) -> None:
-    """Wait until connections have begun, and then until all have ended."""
-    while began and not server._tasks:
-        await asyncio.sleep(0.01)
-    while server._tasks:
-        await asyncio.sleep(0.01)

@@ -63,12 +63,10 @@ def test_no_more_is_committed_than_was_asked_for() -> None:
 
 def test_what_was_read_when_a_signal_came_is_committed() -> None:
     client: Any = TenThousand()
-
-    def emit(event: str, fields: Any) -> None:
-        if event == "record_data":
-            consumer.stop()
-
-    consumer = VerifiableConsumer(client, emit, verbose=True)
+    events: list[str] = []
+    consumer = VerifiableConsumer(
+        client, lambda event, _: events.append(event), lambda: "record_data" in events, verbose=True
+    )
     consumer.run("t")
     assert (consumer.consumed, client.committed) == (500, [500])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.cli.framework.termination import stoppable
+from kafkapy.cli.framework.interrupts import stoppable
 from kafkapy.tools.perf.verifiable_producer import NumberedRecords, VerifiableProducer
 
 
@@ -67,7 +67,7 @@ class Acked:
 
 
 class Signalled(Acked):
-    """The process is told to end while the acknowledgement is read."""
+    """Raises SIGTERM while its acknowledgement is read."""
 
     def key(self) -> bytes | None:
         signal.raise_signal(signal.SIGTERM)
@@ -126,16 +126,29 @@ def test_events() -> None:
 
 def test_a_signal_in_the_middle_leaves_the_sums_right() -> None:
     client: Any = FakeProducer(Signalled)
-    producer = VerifiableProducer(client, NumberedRecords("t"), lambda name, fields: None)
-    with pytest.raises(SystemExit), stoppable(producer.stop):
-        producer.run()
-    assert (producer.sent, producer.acked) == (1, 1)
+    counts: list[tuple[int, int]] = []
+
+    def run_until_stopped() -> None:
+        with stoppable() as interrupt:
+            producer = VerifiableProducer(
+                client, NumberedRecords("t"), lambda name, fields: None, lambda: interrupt.seen
+            )
+            producer.run()
+            counts.append((producer.sent, producer.acked))
+
+    with pytest.raises(SystemExit):
+        run_until_stopped()
+    assert counts == [(1, 1)]
 
 
-def test_a_rate_of_0_ends_when_it_is_told_to() -> None:
+def test_a_rate_of_0_ends_when_it_is_stopped() -> None:
     client: Any = FakeProducer(Acked)
+    events: list[str] = []
     producer = VerifiableProducer(
-        client, NumberedRecords("t", throughput=0), lambda name, _: producer.stop()
+        client,
+        NumberedRecords("t", throughput=0),
+        lambda name, _: events.append(name),
+        lambda: bool(events),
     )
     producer.run()
     assert client.sent == []

@@ -45,9 +45,15 @@ OF_KAFKA_4 = {
     74: ("LIST_CONFIG_RESOURCES", 0, 1),
     75: ("DESCRIBE_TOPIC_PARTITIONS", 0, 0),
 }
-WITHOUT: Any = SimpleNamespace(has_consumer_groups=False, supported=(), levels={}, epoch=7)
+WITHOUT: Any = SimpleNamespace(
+    has_consumer_groups=False, has_share_groups=False, supported=(), levels={}, epoch=7
+)
 WITH: Any = SimpleNamespace(
-    has_consumer_groups=True, supported=(GROUP_VERSION,), levels={"group.version": 1}, epoch=8
+    has_consumer_groups=True,
+    has_share_groups=False,
+    supported=(GROUP_VERSION,),
+    levels={"group.version": 1},
+    epoch=8,
 )
 
 
@@ -79,6 +85,12 @@ def test_consumer_groups_are_served_where_every_broker_has_them() -> None:
         (68, ("CONSUMER_GROUP_HEARTBEAT", 0, 1)),
         (69, ("CONSUMER_GROUP_DESCRIBE", 0, 1)),
     }
+
+
+def test_share_groups_are_served_where_every_broker_has_them() -> None:
+    shares: Any = SimpleNamespace(**{**vars(WITHOUT), "has_share_groups": True})
+    more = served(shares).keys() - served(WITHOUT).keys()
+    assert more == {*range(76, 80), *range(83, 88), *range(90, 93)}
 
 
 def test_features_are_those_of_the_broker_and_of_the_cluster() -> None:

@@ -1,0 +1,174 @@
+"""The systems of `scripts/bench --cores`: kafkapy with some processes, Apache Kafka 3.9 and 4 with
+one broker; each has a plain and a TLS listener, on cores that are not the clients' where there are
+enough."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from dev.bench.kafka_systems import BROKER_HEAP, START_LIMIT_S, Guard, Servers, System, jvm_command
+from kafkapy.client.cluster import Cluster
+from kafkapy.tools.supervisor.process_properties import ID_STEP, PORT_STEP
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import free_port
+
+OWN_CORES_MIN = 4
+"""With fewer cores, brokers and clients share them."""
+
+
+class Cores(NamedTuple):
+    """The cores of the brokers, and of the clients."""
+
+    brokers: frozenset[int]
+    clients: frozenset[int]
+
+
+def cores_for(processes: int, available: Sequence[int]) -> Cores:
+    """Halves of the machine, or all of it for both if the brokers need more than a half."""
+    half = len(available) // 2
+    if len(available) < OWN_CORES_MIN or processes > half:
+        return Cores(frozenset(available), frozenset(available))
+    return Cores(frozenset(available[:half]), frozenset(available[half:]))
+
+
+def process_counts(available: int) -> list[int]:
+    """1, 2, 4 and so on, and the number of cores."""
+    counts = [1]
+    while counts[-1] * 2 < available:
+        counts.append(counts[-1] * 2)
+    return [*counts, available] if available > 1 else counts
+
+
+@contextmanager
+def on_cores(cores: frozenset[int]) -> Iterator[None]:
+    """Processes that are started meanwhile run on these cores only."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+class OneMachine(Servers):
+    """One system on this machine: `processes` brokers of one property file."""
+
+    def __init__(
+        self, name: str, system: System, directory: Path, cores: Cores, processes: int = 1
+    ) -> None:
+        self.name = name
+        self.cores = cores
+        self.processes = processes
+        super().__init__(system, directory, 1, {}, Guard(tls=True))
+        self.authority = self.client_properties["ssl.truststore.location"]
+
+    def _command(self, properties: Mapping[str, str], file: Path) -> list[str]:
+        command = super()._command(properties, file)
+        if self.system is System.KAFKAPY:
+            command += ["--processes", str(self.processes)]
+        return command
+
+    def start(self) -> None:
+        with on_cores(self.cores.brokers):
+            super().start()
+
+    @property
+    def pids(self) -> list[int]:
+        """Of all processes, the supervisor of kafkapy's as well."""
+        found = super().pids
+        if self.system is System.KAFKAPY:
+            for pid in list(found):
+                children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+                found += map(int, children.split())
+        return found
+
+    def end(self) -> None:
+        [broker] = self.brokers
+        if broker.running:
+            broker.stop()  # the supervisor ends its brokers
+        super().end()
+
+    def wait_until_known(self) -> None:
+        with Cluster(self.bootstrap_servers) as cluster:
+            for _ in cluster.attempts():
+                seen = cluster.metadata([], refresh=True)
+                if len(seen.brokers) == self.processes and seen.controller_id >= 0:
+                    break
+
+    def addresses(self, index: int) -> tuple[str, str]:
+        """The addresses of broker `index`: plain, and of TLS."""
+        shift = PORT_STEP * index
+        [plain], [tls] = [broker.port for broker in self.brokers], self._tls_ports
+        return f"127.0.0.1:{plain + shift}", f"localhost:{tls + shift}"
+
+    def create_topics(self, names: Sequence[str]) -> None:
+        """One partition each; topic i is led by broker i, and they begin again after the last."""
+        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 2})
+        wanted = [
+            NewTopic(name, 1, replica_assignment=[[ID_STEP * (index % self.processes)]])
+            for index, name in enumerate(names)
+        ]
+        for made in client.create_topics(wanted, operation_timeout=START_LIMIT_S).values():
+            made.result(timeout=START_LIMIT_S)
+
+
+class Apache4(OneMachine):
+    """Apache Kafka 4: one node that is broker and controller."""
+
+    def _needs_zookeeper(self, count: int) -> bool:
+        return False
+
+    def _command(self, properties: Mapping[str, str], file: Path) -> list[str]:
+        controller = f"127.0.0.1:{free_port()}"
+        protocols = ("CONTROLLER:PLAINTEXT", "PLAINTEXT:PLAINTEXT", "SSL:SSL")
+        own = {
+            "process.roles": "broker,controller",
+            "node.id": "0",
+            "controller.quorum.voters": f"0@{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": ",".join(protocols),
+            "listeners": f"{properties['listeners']},CONTROLLER://{controller}",
+        }
+        kept = {key: value for key, value in properties.items() if key != "broker.id"}
+        self._file = apache_kafka.write_properties(file, {**kept, **own})
+        words = (apache_kafka.BROKER, str(file))
+        return jvm_command(*words, heap=BROKER_HEAP, release=apache_kafka.KAFKA_4)
+
+    def start(self) -> None:
+        words = ("format", "-t", "kafkapyBenchmarkAAAAAA", "-c", str(self._file))
+        release = apache_kafka.KAFKA_4
+        done = apache_kafka.run_tool(apache_kafka.STORAGE_TOOL, *words, release=release)
+        assert done.returncode == 0, done.stderr.decode()
+        super().start()
+
+
+def all_systems(directory: Path, missing: dict[str, str]) -> list[OneMachine]:
+    """The systems that this machine has; `missing` gets the others, and why."""
+    available = sorted(os.sched_getaffinity(0))
+    found = []
+    for count in process_counts(len(available)):
+        name = "kafkapy, 1 process" if count == 1 else f"{count} processes"
+        cores = cores_for(count, available)
+        path = _made(directory / f"kafkapy-{count}")
+        found.append(OneMachine(name, System.KAFKAPY, path, cores, count))
+    for release, kind in ((apache_kafka.KAFKA_3, OneMachine), (apache_kafka.KAFKA_4, Apache4)):
+        name = f"Apache Kafka {release.version}"
+        try:
+            apache_kafka.jars(release)
+        except apache_kafka.Unavailable as why:
+            missing[name] = str(why)
+            continue
+        path = _made(directory / release.directory)
+        found.append(kind(name, System.APACHE, path, cores_for(1, available)))
+    return found
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory

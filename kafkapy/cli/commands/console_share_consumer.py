@@ -1,0 +1,163 @@
+"""`kafkapy console-share-consumer`: Kafka's `kafka-console-share-consumer.sh`
+(`ConsoleShareConsumer`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    flag,
+    properties_of,
+    require,
+    value,
+    values,
+)
+from kafkapy.cli.framework.termination import terminable
+
+DEFAULT_GROUP: Final = "console-share-consumer"
+
+
+@dataclass
+class ConsoleShareConsumerOptions(ClusterOptions):
+    """The flags of `ConsoleShareConsumerOptions`."""
+
+    topic: str | None = value("REQUIRED: the topic to read.", metavar="TOPIC")
+    group: str | None = value(
+        "The share group; console-share-consumer by default.", metavar="GROUP"
+    )
+    max_messages: int | None = value("Stop after so many records.", metavar="N")
+    timeout_ms: int | None = value("Stop when no record comes for so long.", metavar="MS")
+    release: bool = flag("Release records as they are read, so that they are delivered again.")
+    reject: bool = flag("Reject records as they are read.")
+    reject_message_on_error: bool = flag("Reject a record that cannot be shown, and go on.")
+    formatter: str | None = value("How records are shown.", metavar="CLASS")
+    formatter_property: list[str] = values(
+        "What is shown of a record: print.timestamp, print.partition, print.offset, print.delivery,"
+        " print.headers, print.key, print.value, key.separator, line.separator,"
+        " headers.separator, null.literal, key.deserializer, value.deserializer,"
+        " headers.deserializer.",
+        metavar="K=V",
+    )
+    property: list[str] = values("Deprecated: --formatter-property.", metavar="K=V")
+    formatter_config: str | None = value("The same in a property file.", metavar="FILE")
+    key_deserializer: str | None = value("What keys are.", metavar="CLASS")
+    value_deserializer: str | None = value("What values are.", metavar="CLASS")
+    command_property: list[str] = values("A consumer property.", metavar="K=V")
+    consumer_property: list[str] = values("Deprecated: --command-property.", metavar="K=V")
+    consumer_config: str | None = value("Deprecated: --command-config.", metavar="FILE")
+    enable_systest_events: bool = flag("Print shutdown_complete at the end.")
+
+
+def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
+    """Print records until told to stop; the count goes to stderr, however it ends."""
+    require(options, "topic", "bootstrap_server")
+    if options.release and options.reject:
+        raise UsageError("At most one of --reject and --release may be specified.")
+    assert options.topic is not None
+    from confluent_kafka import AcknowledgeType
+
+    from kafkapy.tools.console.console_share_consumer import ConsoleShareConsumer
+    from kafkapy.tools.console.message_formatter import make_formatter
+
+    kind = AcknowledgeType.ACCEPT
+    if options.release or options.reject:
+        kind = AcknowledgeType.RELEASE if options.release else AcknowledgeType.REJECT
+    render = make_formatter(options.formatter, formatter_properties(options)).format
+    out = env.stdout.buffer
+    consumer = ConsoleShareConsumer(
+        options.topic,
+        consumer_properties(options),
+        env.warn,
+        kind=kind,
+        rejects_errors=options.reject_message_on_error,
+    )
+    try:
+        with terminable():
+            consumer.run(
+                render, out, max_messages=options.max_messages, timeout_ms=options.timeout_ms
+            )
+    except TimeoutError:
+        env.warn("ERROR Error processing message, terminating consumer process: TimeoutException")
+    except BrokenPipeError:
+        env.abandon_stdout()
+        env.warn("Unable to write to standard out, closing consumer.")
+    finally:
+        try:
+            consumer.close()
+        finally:
+            env.warn(f"Processed a total of {consumer.count} messages")
+    if options.enable_systest_events:
+        env.line("shutdown_complete")
+    return ExitStatus.SUCCESS
+
+
+def consumer_properties(options: ConsoleShareConsumerOptions) -> dict[str, str]:
+    """Flags over properties over files.
+
+    Raises:
+        UsageError: places name different groups.
+        ConfigError: a file cannot be read.
+    """
+    from kafkapy.client.properties import parse_assignments
+
+    file = properties_of(options.command_config, options.consumer_config)
+    words = parse_assignments([*options.consumer_property, *options.command_property])
+    groups = [options.group, words.get("group.id"), file.get("group.id")]
+    named = list(dict.fromkeys(group for group in groups if group is not None))
+    if len(named) > 1:
+        raise UsageError(
+            "The group ids provided in different places (directly using '--group', via"
+            " '--command-property', or via '--command-config') do not match. Detected group ids: "
+            + ", ".join(f"'{group}'" for group in named)
+        )
+    return {
+        "client.id": "console-share-consumer",
+        **file,
+        **words,
+        "group.id": named[0] if named else DEFAULT_GROUP,
+        "bootstrap.servers": options.bootstrap_server or "",
+    }
+
+
+def formatter_properties(options: ConsoleShareConsumerOptions) -> dict[str, str]:
+    """The file's properties, the flags' on top, the deserializers on top of those."""
+    from kafkapy.client.properties import parse_assignments
+
+    found = properties_of(options.formatter_config)
+    found |= parse_assignments([*options.property, *options.formatter_property])
+    if options.key_deserializer is not None:
+        found["key.deserializer"] = options.key_deserializer
+    if options.value_deserializer is not None:
+        found["value.deserializer"] = options.value_deserializer
+    return found
+
+
+COMMAND: Final = Command(
+    "console-share-consumer",
+    ConsoleShareConsumerOptions,
+    run,
+    groups={
+        "Connection": "command-property consumer-property consumer-config",
+        "What to read": "topic group",
+        "When to stop": "max-messages timeout-ms",
+        "What becomes of records": "release reject reject-message-on-error",
+        "How records are shown": (
+            "formatter-property property formatter formatter-config key-deserializer"
+            " value-deserializer enable-systest-events"
+        ),
+    },
+    examples={
+        "Read as a member of a share group; stop when no record comes for 1 s.": (
+            "--topic orders --group payments --timeout-ms 1000 {B}"
+        ),
+        "Show how often each record was delivered.": (
+            "--topic orders --group payments --timeout-ms 1000"
+            " --formatter-property print.delivery=true {B}"
+        ),
+    },
+)

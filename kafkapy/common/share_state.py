@@ -1,0 +1,112 @@
+"""The states of records in a share group (KIP-932), and ranges of records in one state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from heapq import heappop, heappush
+from itertools import chain
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from kafkapy.common.uuid import Uuid
+
+UNINITIALIZED_START_OFFSET: Final = -1
+"""The start offset of a share partition that nothing was fetched from."""
+UNKNOWN_COUNT: Final = -1
+
+
+class DeliveryState(IntEnum):
+    """State of a record, as Kafka writes it. ACQUIRED is never stored."""
+
+    AVAILABLE = 0
+    ACQUIRED = 1
+    ACKNOWLEDGED = 2
+    ARCHIVED = 4
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the record is never delivered again."""
+        return self in (DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED)
+
+
+class StateBatch(NamedTuple):
+    """Records of one state; `last` is inclusive."""
+
+    first: int
+    last: int
+    state: DeliveryState
+    delivery_count: int
+
+
+_PROGRESS: Final = attrgetter("delivery_count", "state")
+
+
+class SharePartitionKey(NamedTuple):
+    """A partition as one share group consumes it."""
+
+    group_id: str
+    topic_id: Uuid
+    partition: int
+
+    def __str__(self) -> str:
+        """The key of its coordinator: FindCoordinator's, and that of the hash."""
+        return f"{self.group_id}:{self.topic_id}:{self.partition}"
+
+
+def merged(
+    known: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int
+) -> list[StateBatch]:
+    """All batches as ones that do not overlap, from the start offset on; neighbours with the same
+    state and count are one. Of a record that is in several of them the highest delivery count
+    holds, then the latest state, so that a request that comes late undoes nothing.
+    Kafka: `PersisterStateBatchCombiner`.
+    """
+    rows = [row for row in chain(known, new) if row.last >= start_offset]
+    found: list[StateBatch] = []
+    together: list[StateBatch] = []
+    end = start_offset
+    for row in sorted(
+        row if row.first >= start_offset else row._replace(first=start_offset) for row in rows
+    ):
+        if together and row.first > end:
+            _add(found, together)
+            together = []
+        if together and together[-1][:2] == row[:2]:  # often: a run that changes again
+            together[-1] = max(together[-1], row, key=_PROGRESS)
+        else:
+            together.append(row)
+        end = max(end, row.last)
+    _add(found, together)
+    return found
+
+
+def _add(found: list[StateBatch], rows: Sequence[StateBatch]) -> None:
+    """Add sorted rows, of which each but the first overlaps one before it."""
+    for row in rows if len(rows) < 2 else _flat(rows):
+        before = found[-1] if found else None
+        if before is not None and before.last + 1 == row.first and before[2:] == row[2:]:
+            found[-1] = StateBatch(before.first, *row[1:])
+        else:
+            found.append(row)
+
+
+def _flat(rows: Sequence[StateBatch]) -> Iterator[StateBatch]:
+    """Rows that overlap, as ones that do not."""
+    present: list[tuple[int, int, int, StateBatch]] = []  # a heap: what holds is the first
+    offset, index = rows[0].first, 0
+    while index < len(rows) or present:
+        while index < len(rows) and rows[index].first <= offset:
+            row = rows[index]
+            heappush(present, (-row.delivery_count, -row.state, row.last, row))
+            index += 1
+        while present and present[0][2] < offset:
+            heappop(present)
+        if present:
+            _, _, last, row = present[0]
+            if index < len(rows):
+                last = min(last, rows[index].first - 1)
+            yield StateBatch(offset, last, row.state, row.delivery_count)
+            offset = last + 1
+        elif index < len(rows):
+            offset = max(offset, rows[index].first)

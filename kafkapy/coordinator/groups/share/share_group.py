@@ -1,0 +1,163 @@
+"""The state of one share group, derived from its records.
+
+    Empty   No members.
+    Stable  Has members: each has its target at once, so that nobody waits for another.
+    Dead    Deleted or unloaded: no call finds it.
+
+Kafka: `ShareGroup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy.coordinator.groups.consumer.assignment import (
+    TopicIdPartition,
+    assignment_of,
+    partitions_of,
+)
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup, ConsumerGroupState
+from kafkapy.coordinator.groups.consumer.records import (
+    ConsumerKey,
+    RecordType,
+    ShareStates,
+    TopicMetadata,
+    Value,
+)
+from kafkapy.coordinator.groups.share.messages import SHARE_GROUP_TYPE, SHARE_PROTOCOL_TYPE
+from kafkapy.coordinator.groups.share.records import (
+    ShareEpoch,
+    encode_key,
+    encode_value,
+    topics_hash,
+)
+
+
+class ShareGroup(ConsumerGroup):
+    """The state of one group. `requested`: share partitions that the share coordinator is just
+    beginning."""
+
+    __slots__ = ("_unassigned", "requested", "states", "topics_hash")
+
+    group_type = SHARE_GROUP_TYPE
+    protocol_type = SHARE_PROTOCOL_TYPE
+    holds_offsets = False
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
+        self.states = ShareStates()
+        self.topics_hash = 0
+        self.requested: set[TopicIdPartition] = set()
+        self._unassigned: bool | None = None  # until the next record
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """The state of the group."""
+        return ConsumerGroupState.STABLE if self.members else ConsumerGroupState.EMPTY
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether no record speaks of it."""
+        return super().is_blank and self.states == ShareStates()
+
+    @property
+    def has_states(self) -> bool:
+        """Whether the share coordinator may have state of it."""
+        return any(self.states[:3])
+
+    @property
+    def unassigned(self) -> bool:
+        """Whether there are share partitions to assign that are not in the target."""
+        if self._unassigned is None:
+            self._unassigned = self._has_unassigned()
+        return self._unassigned
+
+    def _has_unassigned(self) -> bool:
+        target = {each for mine in self.target.values() for each in partitions_of(mine)}
+        subscribed = {topic.topic_id for topic in self.topics.values()}
+        return any(
+            partition.topic_id in subscribed and partition not in target
+            for partition in partitions_of(self.states.initialized)
+        )
+
+    def uninitialized(self) -> set[TopicIdPartition]:
+        """The partitions of its topics whose state has not begun."""
+        begun = self.states.initialized
+        if all(len(begun.get(t.topic_id, ())) >= t.num_partitions for t in self.topics.values()):
+            return set()  # nearly always: each heartbeat comes here
+        known = set(partitions_of(self.states.initialized))
+        return {
+            partition
+            for topic in self.topics.values()
+            if topic.topic_id not in self.states.deleting
+            for index in range(topic.num_partitions)
+            if (partition := TopicIdPartition(topic.topic_id, index)) not in known
+        }
+
+    def is_free(self, member_id: str, partition: TopicIdPartition) -> bool:
+        """Members share partitions."""
+        return True
+
+    def has_topics(self, topics: Mapping[str, TopicMetadata]) -> bool:
+        """Whether these are the topics of its present epoch. After a replay only their hash is
+        known."""
+        is_same = super().has_topics(topics)
+        if not is_same and not self.topics and topics_hash(topics) == self.topics_hash:
+            self.topics, self._unassigned = topics, None
+            return True
+        return is_same
+
+    def encode_key(self, key: ConsumerKey) -> bytes | None:
+        """Key bytes of a record; None if it is not stored."""
+        return encode_key(key)
+
+    def encode_value(self, key: ConsumerKey, value: Value) -> bytes:
+        """Value bytes of a record."""
+        if key.type is RecordType.GROUP_EPOCH:
+            assert isinstance(value, int), "an epoch is a number"
+            return encode_value(ShareEpoch(value, topics_hash(self.topics)))
+        return encode_value(value)
+
+    def record_keys(self) -> list[bytes]:
+        """The key bytes of all that may be in the log."""
+        states = encode_key(ConsumerKey(RecordType.SHARE_STATES, self.group_id))
+        assert states is not None, "this record is stored"
+        return list(dict.fromkeys([*super().record_keys(), states]))
+
+    def replay(self, key: ConsumerKey, value: Value | ShareEpoch | None) -> None:
+        """Apply a record of the log."""
+        if isinstance(value, ShareEpoch):
+            self.topics_hash = value.topics_hash
+            value = value.epoch
+        self.apply(key, value)
+
+    def apply(self, key: ConsumerKey, value: Value | None) -> None:
+        """Apply one record; None is a tombstone."""
+        self._unassigned = None
+        if key.type is RecordType.SHARE_STATES:
+            assert value is None or isinstance(value, ShareStates), "a record of share partitions"
+            self.states = value or ShareStates()
+        else:
+            super().apply(key, value)
+
+    def value(self, key: ConsumerKey) -> Value | None:
+        """The value that a record has now."""
+        return self.states if key.type is RecordType.SHARE_STATES else super().value(key)
+
+
+def without_topics(states: ShareStates, topic_ids: frozenset[bytes]) -> ShareStates:
+    """The states without those of some topics."""
+    return states._replace(
+        initializing={t: p for t, p in states.initializing.items() if t not in topic_ids},
+        initialized={t: p for t, p in states.initialized.items() if t not in topic_ids},
+        deleting=states.deleting - topic_ids,
+    )
+
+
+def with_initialized(states: ShareStates, partitions: set[TopicIdPartition]) -> ShareStates:
+    """The states when the share coordinator has begun these."""
+    initializing = set(partitions_of(states.initializing)) - partitions
+    initialized = set(partitions_of(states.initialized)) | partitions
+    return states._replace(
+        initializing=assignment_of(initializing), initialized=assignment_of(initialized)
+    )

@@ -1,0 +1,208 @@
+"""The share partitions of a group: begun when a topic is subscribed, deleted with their group or by
+an administrator. The share coordinator has their state; the group's record has which there are.
+
+Kafka: `GroupMetadataManager.initializeShareGroupState` and its neighbours.
+"""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.groups.consumer.assignment import (
+    TopicIdPartition,
+    assignment_of,
+    partitions_of,
+)
+from kafkapy.coordinator.groups.consumer.group_epoch import bump_epoch
+from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
+from kafkapy.coordinator.groups.consumer.records import RecordType, ShareStates
+from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.group import Group
+from kafkapy.coordinator.groups.share.messages import (
+    AlterShareOffsets,
+    DeleteShareOffsets,
+    ListShareStates,
+    ShareStatesDeleted,
+    ShareStatesResult,
+    StateRequest,
+)
+from kafkapy.coordinator.groups.share.share_group import (
+    ShareGroup,
+    with_initialized,
+    without_topics,
+)
+
+
+def find(core: Core, group_id: str, *, may_create: bool = False) -> tuple[Group | None, ShareGroup]:
+    """The group; a new one is not registered yet.
+
+    Raises:
+        ApiError: GROUP_ID_NOT_FOUND, also for a group of another protocol.
+    """
+    group = core.registry.find(group_id)
+    if group is not None:
+        if not isinstance(group.consumer, ShareGroup):
+            message = f"Group {group_id} is not a share group."
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+        return group, group.consumer
+    if not may_create:
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    return None, ShareGroup(group_id)
+
+
+def register(core: Core, group: Group | None, shares: ShareGroup) -> Group:
+    """The group, which calls find from now on."""
+    if group is None:
+        group = core.registry.get_or_create(shares.group_id, core.clock.time_ms())
+        group.consumer = shares
+    return group
+
+
+# In a heartbeat.
+
+
+def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
+    """Request the state of partitions that have none."""
+    wanted = group.uninitialized() - group.requested
+    if not wanted:
+        return
+    initializing = set(partitions_of(group.states.initializing)) | wanted
+    if initializing != set(partitions_of(group.states.initializing)):
+        names = {**group.states.names, **{t.topic_id: t.name for t in group.topics.values()}}
+        states = group.states._replace(initializing=assignment_of(initializing), names=names)
+        changes.put(RecordType.SHARE_STATES, states)
+    group.requested |= wanted
+    core.state_requests.append(StateRequest(group.group_id, group.epoch, assignment_of(wanted)))
+
+
+def forget_deleted(core: Core, changes: Changes, group: ShareGroup) -> None:
+    """Forget the share partitions of topics that are no more; so does the share coordinator."""
+    known = {*group.states.initializing, *group.states.initialized, *group.states.deleting}
+    gone = frozenset(topic_id for topic_id in known if core.topics.name_of(topic_id) is None)
+    if gone:
+        changes.put(RecordType.SHARE_STATES, without_topics(group.states, gone))
+
+
+def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> None:
+    """The share coordinator has begun these, or has not: then a later heartbeat requests them."""
+    group = core.registry.find(request.group_id)
+    if group is None or not isinstance(group.consumer, ShareGroup):
+        return
+    shares, partitions = group.consumer, set(partitions_of(request.partitions))
+    shares.requested -= partitions
+    if error is not ErrorCode.NONE:
+        core.log.warning(
+            "[GroupId %s] The state of %d share partitions could not be initialized: %s",
+            request.group_id,
+            len(partitions),
+            error.name,
+        )
+        return
+    changes = Changes(shares)
+    changes.put(RecordType.SHARE_STATES, with_initialized(shares.states, partitions))
+    store(core, group, changes)
+
+
+# For administrators.
+
+
+def list_states(core: Core, token: Token, request: ListShareStates) -> None:
+    """The share partitions whose state the share coordinator has."""
+    try:
+        _, shares = _loaded(core, request.group_id)
+    except ApiError as refusal:
+        core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
+        return
+    core.outbox.reply(token, ShareStatesResult(partitions=shares.states.initialized))
+
+
+def alter_offsets(core: Core, token: Token, request: AlterShareOffsets) -> None:
+    """Begin a new epoch, with which the share coordinator begins the partitions anew."""
+    try:
+        group, shares = _loaded(core, request.group_id, may_create=True)
+        _check_empty(shares)
+    except ApiError as refusal:
+        core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
+        return
+    group = register(core, group, shares)
+    changes = Changes(shares)
+    bump_epoch(changes)
+    changes.put(RecordType.TARGET_EPOCH, shares.epoch)
+    wanted = {TopicIdPartition(t, i) for t, rows in request.partitions.items() for i in rows}
+    initializing = set(partitions_of(shares.states.initializing)) | wanted
+    names = {**shares.states.names, **{t: core.topics.name_of(t) or "" for t in request.partitions}}
+    states = shares.states._replace(initializing=assignment_of(initializing), names=names)
+    changes.put(RecordType.SHARE_STATES, states)
+    result = ShareStatesResult(state_epoch=shares.epoch, partitions=assignment_of(wanted))
+    store(core, group, changes, Answer(token, result, ShareStatesResult))
+
+
+def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> None:
+    """Mark the topics, whose states the share coordinator then deletes."""
+    try:
+        group, shares = _loaded(core, request.group_id)
+        _check_empty(shares)
+    except ApiError as refusal:
+        core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
+        return
+    assert group is not None, "only a group that exists is deleted"
+    states = shares.states
+    known = _all_partitions(core, states)
+    wanted = known if request.topic_ids is None else {
+        topic_id: known[topic_id] for topic_id in request.topic_ids if topic_id in known
+    }  # fmt: skip
+    changes = Changes(shares)
+    if wanted:
+        kept = without_topics(states, frozenset(wanted))
+        changes.put(
+            RecordType.SHARE_STATES, kept._replace(deleting=states.deleting | wanted.keys())
+        )
+    result = ShareStatesResult(partitions=wanted)
+    store(core, group, changes, Answer(token, result, ShareStatesResult))
+
+
+def _all_partitions(core: Core, states: ShareStates) -> dict[Uuid, frozenset[int]]:
+    """Everything that the share coordinator may have."""
+    known = {*partitions_of(states.initializing), *partitions_of(states.initialized)}
+    for topic_id in states.deleting:
+        name = core.topics.name_of(topic_id)
+        topic = None if name is None else core.topics.find(name)
+        if topic is not None:
+            known |= {TopicIdPartition(topic_id, index) for index in range(topic.num_partitions)}
+    return dict(assignment_of(known))
+
+
+def states_deleted(core: Core, token: Token, request: ShareStatesDeleted) -> None:
+    """The share coordinator has no state of these any more."""
+    try:
+        group, shares = _loaded(core, request.group_id)
+    except ApiError as refusal:
+        core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
+        return
+    assert group is not None, "only a group that exists is deleted"
+    changes = Changes(shares)
+    gone = frozenset(request.topic_ids)
+    changes.put(
+        RecordType.SHARE_STATES, shares.states._replace(deleting=shares.states.deleting - gone)
+    )
+    store(core, group, changes, Answer(token, ShareStatesResult(), ShareStatesResult))
+
+
+def _loaded(
+    core: Core, group_id: str, *, may_create: bool = False
+) -> tuple[Group | None, ShareGroup]:
+    """The group, if it is coordinated here.
+
+    Raises:
+        ApiError: why not.
+    """
+    error = core.registry.check(group_id)
+    if error is not ErrorCode.NONE:
+        raise ApiError(error)
+    return find(core, group_id, may_create=may_create)
+
+
+def _check_empty(group: ShareGroup) -> None:
+    if group.members:
+        raise ApiError(ErrorCode.NON_EMPTY_GROUP, f"Group {group.group_id} is not empty.")

@@ -1,0 +1,500 @@
+"""The share coordinator of one broker: calls in, effects out. It never waits.
+
+As with the group coordinator, the shell sends replies, makes appends and reports them with
+`append_completed`, and replays the partitions of `__share_group_state` that it comes to lead. It
+calls `maintain` every `share.coordinator.state.topic.prune.interval.ms`, and deletes the records
+before `prunable_offset`.
+
+The requests for one share partition are handled one after the other: one that writes is done when
+its record is replicated, and only then counts. Kafka: `ShareCoordinatorShard`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import Clock
+from kafkapy.common.share_state import (
+    UNINITIALIZED_START_OFFSET,
+    UNKNOWN_COUNT,
+    SharePartitionKey,
+    StateBatch,
+)
+from kafkapy.common.topic_partition import (
+    SHARE_GROUP_STATE_TOPIC,
+    TopicPartition,
+    partition_for_key,
+)
+from kafkapy.coordinator.config import ShareConfig
+from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.groups.topic_source import TopicSource
+from kafkapy.coordinator.outbox import Outbox
+from kafkapy.coordinator.replayed_records import replayed_records
+from kafkapy.coordinator.shares.messages import (
+    DeleteState,
+    InitializeState,
+    ReadState,
+    ShareEffects,
+    StateRequest,
+    StateResult,
+    WriteState,
+)
+from kafkapy.coordinator.shares.records import (
+    RecordType,
+    ShareState,
+    ShareUpdate,
+    encode_key,
+    read_key,
+    read_snapshot,
+    read_update,
+    snapshot_value,
+    update_value,
+)
+from kafkapy.record.batch_header import Buffer
+from kafkapy.record.builder import RecordData
+
+STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""The answer when a record could not be stored; other codes pass as they are."""
+
+
+_BATCHES_MAX: Final = 20_000
+"""Twice the most records that `group.share.partition.max.record.locks` allows."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A share partition; the snapshot's offset, and the number of updates since."""
+
+    state: ShareState
+    snapshot_offset: int
+    updates: int = 0
+
+
+@dataclass(slots=True)
+class _StatePartition:
+    """A partition of `__share_group_state` that this broker leads."""
+
+    leader_epoch: int
+    loading: bool = True
+    entries: dict[SharePartitionKey, _Entry] = field(default_factory=dict)
+    end_offset: int = 0
+    """After the last record that was written or replayed."""
+
+
+class ShareCoordinator:
+    """All share partitions whose partition of `__share_group_state` this broker leads."""
+
+    def __init__(
+        self,
+        config: ShareConfig,
+        clock: Clock,
+        topics: TopicSource,
+        logger: logging.Logger | None = None,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._topics = topics
+        self._log = logging.getLogger(__name__) if logger is None else logger
+        self._num_partitions = config.share_coordinator_state_topic_num_partitions
+        self._active = True
+        self._partitions: dict[int, _StatePartition] = {}
+        self._outbox: Outbox[StateResult] = Outbox()
+        self._queues: dict[SharePartitionKey, deque[Callable[[], None]]] = {}
+        """Requests that wait for an append of their share partition."""
+
+    # Requests.
+
+    def handle(self, _now_ms: int, token: Token, request: StateRequest) -> ShareEffects:
+        """The reply of a request that writes waits for the log."""
+        queue = self._queues.get(request.key)
+        if queue is None:
+            self._handle(token, request)
+        else:
+            queue.append(partial(self._handle, token, request))
+        return self._outbox.take()
+
+    def _handle(self, token: Token, request: StateRequest) -> None:
+        try:
+            held = self._check(request.key)
+            entry = held.entries.get(request.key)
+            if isinstance(request, InitializeState):
+                self._initialize(token, request, entry)
+            elif isinstance(request, ReadState):
+                self._read(token, request, entry)
+            elif isinstance(request, WriteState):
+                self._write(token, request, entry)
+            elif isinstance(request, DeleteState):
+                self._delete(token, request, entry)
+            else:
+                self._outbox.reply(token, _summary(entry))
+        except ApiError as refusal:
+            self._outbox.reply(token, StateResult(refusal.code, refusal.message))
+
+    def _check(self, key: SharePartitionKey) -> _StatePartition:
+        """The partition of a key, if its requests can be handled.
+
+        Raises:
+            ApiError: why they cannot.
+        """
+        if key.partition < 0:
+            message = "The partition id cannot be a negative number."
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        if not self._active:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if not self._topics.is_known:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        # Before the hash, which takes long if the group's id is long: a request has many rows.
+        name = self._topics.name_of(key.topic_id)
+        topic = None if name is None else self._topics.find(name)
+        if topic is None or key.partition >= topic.num_partitions:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        held = self._partitions.get(self.partition_for(key))
+        if held is None:
+            raise ApiError(ErrorCode.NOT_COORDINATOR)
+        if held.loading:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return held
+
+    def _initialize(self, token: Token, request: InitializeState, entry: _Entry | None) -> None:
+        time_ms = self._clock.time_ms()
+        if entry is not None:
+            _fence_state_epoch(request.state_epoch, entry.state)
+            if request.state_epoch == entry.state.state_epoch:
+                # Sent again. Members may have acknowledged records since.
+                self._outbox.reply(token, StateResult())
+                return
+        known = None if entry is None else entry.state
+        state = ShareState(
+            0 if known is None else known.snapshot_epoch + 1,
+            request.state_epoch,
+            0 if known is None else known.leader_epoch,
+            request.start_offset,
+            UNKNOWN_COUNT if request.start_offset == UNINITIALIZED_START_OFFSET else 0,
+            time_ms if known is None else known.create_ms,
+            time_ms,
+        )
+        self._store_snapshot(request.key, state, token, StateResult())
+
+    def _read(self, token: Token, request: ReadState, entry: _Entry | None) -> None:
+        if entry is None:
+            message = "Read operation on uninitialized share partition not allowed."
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        state = entry.state
+        _fence_leader_epoch(request.leader_epoch, state)
+        result = StateResult(
+            state_epoch=state.state_epoch,
+            leader_epoch=state.leader_epoch,
+            start_offset=state.start_offset,
+            delivery_complete_count=state.delivery_complete_count,
+            batches=state.batches,
+        )
+        if request.leader_epoch > state.leader_epoch:
+            count = state.delivery_complete_count
+            update = ShareUpdate(state.snapshot_epoch, request.leader_epoch, -1, count, ())
+            self._store_update(request.key, entry, update, token, result)
+        else:
+            self._outbox.reply(token, result)
+
+    def _write(self, token: Token, request: WriteState, entry: _Entry | None) -> None:
+        if entry is None:
+            message = "Write operation on uninitialized share partition not allowed."
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        state = entry.state
+        _fence_leader_epoch(request.leader_epoch, state)
+        _fence_state_epoch(request.state_epoch, state)
+        _check_batches(state.batches, request.batches)
+        update = ShareUpdate(
+            state.snapshot_epoch,
+            request.leader_epoch,
+            request.start_offset,
+            request.delivery_complete_count,
+            tuple(request.batches),
+        )
+        self._store_update(request.key, entry, update, token, StateResult())
+
+    def _delete(self, token: Token, request: DeleteState, entry: _Entry | None) -> None:
+        if entry is None:
+            self._outbox.reply(token, StateResult())
+            return
+        key = request.key
+        record = self._record(RecordType.SNAPSHOT, key, None)
+        self._append(key, record, lambda _: self._forget(key), token, StateResult())
+
+    # The log.
+
+    def _store_update(
+        self,
+        key: SharePartitionKey,
+        entry: _Entry,
+        update: ShareUpdate,
+        token: Token,
+        result: StateResult,
+    ) -> None:
+        """Write an update, or a snapshot where there are many of them."""
+        state = entry.state.updated(update)
+        if entry.updates >= self._config.share_coordinator_snapshot_update_records_per_snapshot:
+            self._store_snapshot(key, self._next_snapshot(state), token, result)
+            return
+
+        def stored(_offset: int) -> None:
+            entry.state = state
+            entry.updates += 1
+
+        record = self._record(RecordType.UPDATE, key, update_value(update))
+        self._append(key, record, stored, token, result)
+
+    def _store_snapshot(
+        self, key: SharePartitionKey, state: ShareState, token: Token | None, result: StateResult
+    ) -> None:
+        def stored(offset: int) -> None:
+            held = self._partitions.get(self.partition_for(key))
+            if held is not None:
+                held.entries[key] = _Entry(state, offset)
+
+        record = self._record(RecordType.SNAPSHOT, key, snapshot_value(state))
+        self._append(key, record, stored, token, result)
+
+    def _next_snapshot(self, state: ShareState) -> ShareState:
+        epoch = state.snapshot_epoch + 1
+        return state._replace(snapshot_epoch=epoch, write_ms=self._clock.time_ms())
+
+    def _record(self, kind: RecordType, key: SharePartitionKey, value: bytes | None) -> RecordData:
+        return RecordData(encode_key(kind, key), value, self._clock.time_ms())
+
+    def _append(
+        self,
+        key: SharePartitionKey,
+        record: RecordData,
+        stored: Callable[[int], None],
+        token: Token | None,
+        result: StateResult,
+    ) -> None:
+        """Append a record, then reply; other requests for the share partition wait. `stored` is
+        called with its offset if it is in the log, replicated in time or not."""
+        ticket = None if token is None else self._outbox.park(token)
+        index = self.partition_for(key)
+        held = self._partitions[index]
+        self._queues[key] = deque()
+
+        def appended(_now_ms: int, error: ErrorCode, base_offset: int) -> None:
+            if base_offset >= 0 and self._partitions.get(index) is held:
+                held.end_offset = max(held.end_offset, base_offset + 1)
+                stored(base_offset)
+            if ticket is not None:
+                answer = result
+                if error is not ErrorCode.NONE:
+                    answer = StateResult(STORE_ERRORS.get(error, error))
+                self._outbox.answer(ticket, answer)
+            self._run_queue(key)
+
+        self._outbox.append(index, held.leader_epoch, [record], appended)
+
+    def _run_queue(self, key: SharePartitionKey) -> None:
+        """Handle what has waited, until one waits for an append itself."""
+        queue = self._queues.pop(key)
+        while queue:
+            queue.popleft()()
+            later = self._queues.get(key)
+            if later is not None:
+                later.extend(queue)
+                return
+
+    def _forget(self, key: SharePartitionKey) -> None:
+        held = self._partitions.get(self.partition_for(key))
+        if held is not None:
+            held.entries.pop(key, None)
+
+    # Maintenance.
+
+    def maintain(self, _now_ms: int) -> ShareEffects:
+        """Write snapshots of share partitions that are not used, so that older records of others
+        can be deleted, and delete those of topics that are no more."""
+        for held in self._partitions.values():
+            if not held.loading and self._topics.is_known:
+                self._maintain(held)
+        return self._outbox.take()
+
+    def _maintain(self, held: _StatePartition) -> None:
+        due_ms = self._clock.time_ms()
+        due_ms -= self._config.share_coordinator_cold_partition_snapshot_interval_ms
+        cold = [key for key, entry in held.entries.items() if entry.state.write_ms <= due_ms]
+        all_are_cold = len(cold) == len(held.entries)
+        for key, entry in list(held.entries.items()):
+            if key in self._queues:
+                continue
+            if self._topics.name_of(key.topic_id) is None:
+                record = self._record(RecordType.SNAPSHOT, key, None)
+                self._append(key, record, _forgetting(self, key), None, StateResult())
+            elif key in cold and not all_are_cold:
+                self._store_snapshot(key, self._next_snapshot(entry.state), None, StateResult())
+
+    def prunable_offset(self, partition: int) -> int:
+        """The offset before which a partition's records say nothing that later ones do not."""
+        held = self._partitions.get(partition)
+        if held is None or held.loading:
+            return 0
+        offsets = (entry.snapshot_offset for entry in held.entries.values())
+        return min(offsets, default=held.end_offset)
+
+    @property
+    def led_partitions(self) -> list[int]:
+        """The partitions of `__share_group_state` that are led here."""
+        return list(self._partitions)
+
+    def append_completed(
+        self, now_ms: int, append_id: int, error: ErrorCode, base_offset: int
+    ) -> ShareEffects:
+        """An append was acknowledged, or failed."""
+        self._outbox.append_completed(now_ms, append_id, error, base_offset)
+        return self._outbox.take()
+
+    def next_deadline_ms(self) -> int | None:
+        """It has no deadlines."""
+        return None
+
+    def on_time(self, _now_ms: int) -> ShareEffects:
+        """It has no deadlines."""
+        return self._outbox.take()
+
+    def forget_token(self, token: Token) -> None:
+        """Drop the token of a closed connection. Its request continues."""
+        self._outbox.forget(token)
+
+    # Leading partitions of `__share_group_state`.
+
+    def set_num_partitions(self, num_partitions: int) -> None:
+        """Set the number of partitions of `__share_group_state`, before any is led."""
+        assert not self._partitions or num_partitions == self._num_partitions, "keys would move"
+        self._num_partitions = num_partitions
+
+    def partition_for(self, key: SharePartitionKey) -> int:
+        """The partition of `__share_group_state` that has a share partition."""
+        return partition_for_key(str(key), self._num_partitions)
+
+    def start_loading(self, partition: int, leader_epoch: int) -> bool:
+        """Begin to lead a partition. Returns whether its log must be replayed now. One that is led
+        already is loaded again: pending appends of the earlier epoch may be in the log or not."""
+        held = self._partitions.get(partition)
+        if held is not None and leader_epoch <= held.leader_epoch:
+            return False
+        self._partitions[partition] = _StatePartition(leader_epoch)
+        self._log.info("Loading share group state from %s-%d", SHARE_GROUP_STATE_TOPIC, partition)
+        return True
+
+    def replay_batches(self, partition: int, records: Buffer) -> None:
+        """Apply the whole batches of a buffer. What cannot be read is logged and skipped.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
+        """
+        held = self._partitions[partition]
+        topic_partition = TopicPartition(SHARE_GROUP_STATE_TOPIC, partition)
+        for header, record in replayed_records(self._log, topic_partition, records):
+            held.end_offset = record.offset + 1
+            if header.is_control:
+                continue
+            try:
+                _replay(held, record.offset, record.key or b"", record.value)
+            except ApiError as error:
+                self._log.error(
+                    "Skipped the record at offset %d of %s: %s",
+                    record.offset,
+                    topic_partition,
+                    error.message,
+                )
+
+    def finish_loading(self, partition: int, _now_ms: int) -> ShareEffects:
+        """The whole log has been replayed: answer for its share partitions."""
+        held = self._partitions[partition]
+        held.loading = False
+        self._log.info(
+            "Finished loading %d share partitions from %s-%d",
+            len(held.entries),
+            SHARE_GROUP_STATE_TOPIC,
+            partition,
+        )
+        return self._outbox.take()
+
+    def unload(self, partition: int, leader_epoch: int | None = None) -> ShareEffects:
+        """Lead a partition no more. Waiting requests are answered as their appends end."""
+        held = self._partitions.get(partition)
+        if held is not None and (leader_epoch is None or leader_epoch >= held.leader_epoch):
+            del self._partitions[partition]
+        return self._outbox.take()
+
+    def shutdown(self) -> ShareEffects:
+        """Unload everything; every later call is answered COORDINATOR_NOT_AVAILABLE."""
+        self._partitions.clear()
+        self._active = False
+        return self._outbox.take()
+
+
+def _forgetting(coordinator: ShareCoordinator, key: SharePartitionKey) -> Callable[[int], None]:
+    return lambda _offset: coordinator._forget(key)
+
+
+def _replay(held: _StatePartition, offset: int, key: bytes, value: bytes | None) -> None:
+    found = read_key(key)
+    if found is None:
+        return
+    kind, share_partition = found
+    if kind is RecordType.SNAPSHOT:
+        if value is None:
+            held.entries.pop(share_partition, None)
+        else:
+            held.entries[share_partition] = _Entry(read_snapshot(value), offset)
+        return
+    entry = held.entries.get(share_partition)
+    if entry is not None and value is not None:
+        entry.state = entry.state.updated(read_update(value))
+        entry.updates += 1
+
+
+def _summary(entry: _Entry | None) -> StateResult:
+    if entry is None:
+        return StateResult()
+    state = entry.state
+    return StateResult(
+        state_epoch=state.state_epoch,
+        leader_epoch=state.leader_epoch,
+        start_offset=state.start_offset,
+        delivery_complete_count=state.delivery_complete_count,
+    )
+
+
+def _check_batches(known: Sequence[StateBatch], new: Sequence[StateBatch]) -> None:
+    """Require that the batches are those of a share partition, in order. Their number is bounded,
+    because they are merged in one go."""
+    end = -1
+    for batch in new:
+        if not end < batch.first <= batch.last or batch.delivery_count < 0:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "A state batch is invalid.")
+        end = batch.last
+    if len(known) + len(new) > _BATCHES_MAX:
+        message = f"A share partition has at most {_BATCHES_MAX} state batches."
+        raise ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _fence_leader_epoch(leader_epoch: int, state: ShareState) -> None:
+    if leader_epoch < state.leader_epoch:
+        raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
+
+
+def _fence_state_epoch(state_epoch: int, state: ShareState) -> None:
+    if state_epoch < state.state_epoch:
+        raise ApiError(ErrorCode.FENCED_STATE_EPOCH)

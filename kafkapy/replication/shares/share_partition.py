@@ -1,0 +1,422 @@
+"""One partition as a share group consumes it, at the partition's leader: acquisition, locks and
+acknowledgement.
+
+Calls take the time and return `Change`s for the share coordinator; the caller reports each with
+`stored` or `not_stored`. Until then its records are neither delivered nor acknowledged again. A
+lock's expiry counts at once, stored or not. Kafka: `kafka.server.share.SharePartition`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.share_state import DeliveryState, StateBatch, merged
+from kafkapy.replication.shares.records_in_flight import (
+    TRANSITIONS,
+    AckType,
+    Delivery,
+    Pending,
+    RecordsInFlight,
+    Run,
+)
+
+_AVAILABLE, _ARCHIVED = DeliveryState.AVAILABLE, DeliveryState.ARCHIVED
+_ACQUIRED: Final = DeliveryState.ACQUIRED
+_ARCHIVED_GAP: Final = Delivery(_ARCHIVED, 0)
+
+
+class ShareLimits(NamedTuple):
+    """Configs of a share partition: those of the broker, or of the group."""
+
+    record_locks_max: int = 2_000
+    delivery_count_limit: int = 5
+    lock_duration_ms: int = 30_000
+    may_renew: bool = True
+
+
+class RecordBatch(NamedTuple):
+    """The offsets of one batch of the log."""
+
+    first: int
+    last: int
+
+
+class Acquired(NamedTuple):
+    """Records that a member got, with the number of their deliveries."""
+
+    first: int
+    last: int
+    delivery_count: int
+
+
+class Acknowledgement(NamedTuple):
+    """Acknowledged records: one type for all of them, or one for each."""
+
+    first: int
+    last: int
+    types: Sequence[int]
+
+    def ranges(self, offset: int) -> Iterable[tuple[int, int, AckType]]:
+        """The ranges with one type, from an offset on."""
+        start = max(0, offset - self.first)
+        if len(self.types) == 1:
+            yield self.first + start, self.last, AckType(self.types[0])
+            return
+        for index in range(start + 1, len(self.types) + 1):
+            if index == len(self.types) or self.types[index] != self.types[start]:
+                first = self.first + start
+                yield first, self.first + index - 1, AckType(self.types[start])
+                start = index
+
+
+@dataclass(slots=True)
+class Change:
+    """State to store."""
+
+    number: int
+    batches: list[StateBatch] = field(default_factory=list)
+
+
+class SharePartition:
+    """The records from the start offset on: delivered ones, and those that were not yet."""
+
+    def __init__(self, limits: ShareLimits) -> None:
+        self.limits = limits
+        self.state_epoch = 0
+        self.start_offset = 0
+        self._records = RecordsInFlight()
+        self._has_earlier = False
+        """Whether records before the end may be acquired: released ones, or gaps."""
+        self._last_number = 0
+        self._lock_deadlines: list[int] = []
+
+    def restore(self, start_offset: int, state_epoch: int, batches: Iterable[StateBatch]) -> None:
+        """Begin with the stored state."""
+        self.start_offset, self.state_epoch = start_offset, state_epoch
+        for batch in sorted(batches):
+            delivery = Delivery(batch.state, batch.delivery_count)
+            self._records.add(batch.first, batch.last, delivery)
+            self._has_earlier = True
+        self._move_start()
+
+    # Offsets.
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last record that was delivered."""
+        end = self._records.end
+        return self.start_offset if end is None else max(self.start_offset, end + 1)
+
+    @property
+    def next_fetch_offset(self) -> int:
+        """The first offset that may be acquired."""
+        end = self.end_offset
+        if self._has_earlier:
+            offset = self.start_offset
+            for run in self._records.runs:
+                if run.first > offset or run.is_available:
+                    return offset
+                offset = run.last + 1
+            self._has_earlier = False
+        return end
+
+    @property
+    def can_acquire(self) -> bool:
+        """Whether a member may get more records."""
+        end = self.end_offset
+        in_flight = end - self.start_offset
+        return self.next_fetch_offset < end or in_flight < self.limits.record_locks_max
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no member has records, and nothing is being stored."""
+        return not any(run.is_locked or run.pending is not None for run in self._records.runs)
+
+    @property
+    def delivery_complete_count(self) -> int:
+        """The number of records from the start offset on that are never delivered again."""
+        runs = self._records.runs
+        return sum(run.last - run.first + 1 for run in runs if run.state.is_terminal)
+
+    def advance_start(self, log_start_offset: int) -> None:
+        """Records before the start of the log are gone. Acquired ones stay until acknowledged."""
+        if log_start_offset <= self.start_offset:
+            return
+        for run in self._records.cut(self.start_offset, log_start_offset - 1):
+            if run.is_available:
+                run.delivery = run.delivery._replace(state=_ARCHIVED)
+        self.start_offset = log_start_offset
+        self._has_earlier = True
+        if all(not run.is_locked for run in self._records.overlapping(0, log_start_offset - 1)):
+            self._records.remove_before(log_start_offset)
+        self._move_start()
+
+    # Acquisition.
+
+    def acquire(
+        self,
+        now_ms: int,
+        member_id: str,
+        fetch_offset: int,
+        batches: Sequence[RecordBatch],
+        max_records: int,
+        batch_size: int,
+        *,
+        is_limit_strict: bool = False,
+        aborted: Sequence[RecordBatch] = (),
+    ) -> list[Acquired]:
+        """Give a member what is free of the batches of the log that a read at `fetch_offset` found;
+        whole ones, unless the limit is strict. Those of `aborted` transactions are archived, and
+        offsets between batches, which compaction has left without records."""
+        if not batches:
+            return []
+        for batch in aborted:
+            self._archive_new(batch)
+        offset, end = max(fetch_offset, self.start_offset), self.end_offset
+        room = self.limits.record_locks_max - (end - self.start_offset)
+        left = max_records
+        found: list[Run] = []
+        for batch in batches:
+            if left <= 0 or (batch.last >= end and room <= 0):
+                break
+            if batch.first > offset:
+                self._archive_new(RecordBatch(offset, batch.first - 1))
+            first = max(batch.first, self.start_offset)
+            limit = left if is_limit_strict else None
+            taken = self._acquire_batch(now_ms, member_id, first, batch.last, limit)
+            offset = batch.last + 1
+            found += taken
+            left -= sum(run.last - run.first + 1 for run in taken)
+            room -= sum(run.last - run.first + 1 for run in taken if run.first >= end)
+        self._move_start()
+        if found:
+            self._note_lock(now_ms + self.limits.lock_duration_ms)
+        return _acquired(found, batch_size)
+
+    def _acquire_batch(
+        self, now_ms: int, member_id: str, first: int, last: int, limit: int | None
+    ) -> list[Run]:
+        records = self._records
+        for gap in records.gaps(first, last):
+            records.add(*gap, Delivery(_AVAILABLE, 0))
+        taken = []
+        for run in records.cut(first, last):
+            if not run.is_available:
+                continue
+            if limit is not None and run.last - run.first >= limit:
+                if limit:
+                    run = records.cut(run.first, run.first + limit - 1)[0]
+                    taken.append(self._lock(now_ms, member_id, run))
+                self._has_earlier = True
+                break
+            taken.append(self._lock(now_ms, member_id, run))
+            limit = None if limit is None else limit - (run.last - run.first + 1)
+        return taken
+
+    def _lock(self, now_ms: int, member_id: str, run: Run) -> Run:
+        deadline_ms = now_ms + self.limits.lock_duration_ms
+        count = run.delivery.delivery_count + 1
+        run.delivery = Delivery(_ACQUIRED, count, member_id, deadline_ms)
+        return run
+
+    def _archive_new(self, batch: RecordBatch) -> None:
+        """These offsets are never delivered, but for what has been acquired."""
+        first = max(batch.first, self.start_offset)
+        for gap in self._records.gaps(first, batch.last):
+            self._records.add(*gap, _ARCHIVED_GAP)
+        for run in self._records.cut(first, batch.last):
+            if run.is_available:
+                run.delivery = run.delivery._replace(state=_ARCHIVED)
+
+    # Acknowledgement.
+
+    def acknowledge(
+        self, now_ms: int, member_id: str, batches: Iterable[Acknowledgement]
+    ) -> Change | None:
+        """Apply a member's acknowledgements, all or none. The change to store, if there is one.
+
+        Raises:
+            ApiError: INVALID_RECORD_STATE, for records that the member has not acquired;
+                INVALID_REQUEST, for those that nobody has acquired yet.
+        """
+        change = self._begin()
+        renewed: list[tuple[Run, Delivery]] = []
+        try:
+            for batch in batches:
+                if batch.last >= self.start_offset:
+                    self._check_known(batch)
+                elif batch.last < self._records.start:
+                    continue
+                for first, last, kind in batch.ranges(self._records.start):
+                    self._acknowledge(now_ms, member_id, first, last, kind, change, renewed)
+        except ApiError:
+            for run, before in renewed:
+                run.delivery = before
+            self.not_stored(change)
+            raise
+        return self._finish(change)
+
+    def _check_known(self, batch: Acknowledgement) -> None:
+        """Require that a batch lies among the records in flight: Kafka's
+        `fetchSubMapForAcknowledgementBatch`."""
+        records, end = self._records, self._records.end
+        if end is None or self.start_offset <= batch.first < records.start:
+            raise _invalid(
+                "Batch record not found. The request batch offsets are not found in the cache."
+            )
+        for name, offset in (("first", batch.first), ("last", batch.last)):
+            if offset > end:
+                message = f"The {name} offset in request is past acquired records."
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"Batch record not found. {message}")
+
+    def _acknowledge(
+        self,
+        now_ms: int,
+        member_id: str,
+        first: int,
+        last: int,
+        kind: AckType,
+        change: Change,
+        renewed: list[tuple[Run, Delivery]],
+    ) -> None:
+        if kind is AckType.RENEW and not self.limits.may_renew:
+            raise _invalid("Renewing acquisition locks is not enabled for the group.")
+        for run in self._records.cut(first, last):
+            if run.last < self.start_offset and not run.is_locked:
+                continue
+            if run.pending is not None:
+                raise _invalid(
+                    "The record state is invalid. The acknowledgement of delivery could not be "
+                    "completed."
+                )
+            if not run.is_locked:
+                raise _invalid(
+                    "The batch cannot be acknowledged. The batch is not in the acquired state."
+                )
+            if run.delivery.member_id != member_id:
+                raise _invalid("Member is not the owner of batch record")
+            if kind is AckType.RENEW:
+                renewed.append((run, run.delivery))
+                deadline_ms = now_ms + self.limits.lock_duration_ms
+                run.delivery = run.delivery._replace(lock_deadline_ms=deadline_ms)
+                self._note_lock(deadline_ms)
+            else:
+                self._end_lock(run, self._after(run, TRANSITIONS[kind]), change, is_pending=True)
+
+    def release(self, member_id: str) -> Change | None:
+        """Release everything that a member has acquired: its session has ended. That delivery does
+        not count, because nothing tells that the member has seen the records."""
+        change = self._begin()
+        for run in self._records.runs:
+            if run.is_locked and run.delivery.member_id == member_id:
+                is_kept = run.last >= self.start_offset
+                state = _AVAILABLE if is_kept else _ARCHIVED
+                count = run.delivery.delivery_count - is_kept
+                self._end_lock(run, Delivery(state, count), change, is_pending=True)
+        return self._finish(change)
+
+    # Locks.
+
+    def next_deadline_ms(self) -> int | None:
+        """The time at which `expire` is due."""
+        return self._lock_deadlines[0] if self._lock_deadlines else None
+
+    def expire(self, now_ms: int) -> Change | None:
+        """Release what was not acknowledged in time."""
+        while self._lock_deadlines and self._lock_deadlines[0] <= now_ms:
+            heapq.heappop(self._lock_deadlines)
+        change = self._begin()
+        for run in self._records.runs:
+            if run.is_locked and run.delivery.lock_deadline_ms <= now_ms:
+                self._end_lock(run, self._after(run, _AVAILABLE), change, is_pending=False)
+        finished = self._finish(change)
+        self._has_earlier = True
+        self._move_start()
+        return finished
+
+    def _note_lock(self, deadline_ms: int) -> None:
+        if deadline_ms not in self._lock_deadlines[-1:]:
+            heapq.heappush(self._lock_deadlines, deadline_ms)
+
+    # Changes.
+
+    def _begin(self) -> Change:
+        self._last_number += 1
+        return Change(self._last_number)
+
+    def _after(self, run: Run, state: DeliveryState) -> Delivery:
+        """The delivery of a run after its lock: of what can be delivered no more it is archived."""
+        count = run.delivery.delivery_count
+        is_last = count >= self.limits.delivery_count_limit
+        if state is _AVAILABLE and (is_last or run.last < self.start_offset):
+            state = _ARCHIVED
+        return Delivery(state, count)
+
+    def _end_lock(self, run: Run, after: Delivery, change: Change, *, is_pending: bool) -> None:
+        if is_pending:
+            run.pending = Pending(change.number, run.delivery)
+        run.delivery = after
+        change.batches.append(run.batch)
+
+    def _finish(self, change: Change) -> Change | None:
+        change.batches = merged((), change.batches, self.start_offset)
+        if not change.batches:
+            self.stored(change)  # nothing of it is kept
+            return None
+        return change
+
+    def stored(self, change: Change) -> None:
+        """The change is in the share coordinator's log."""
+        for run in self._changed(change):
+            run.pending = None
+        self._has_earlier = True
+        self._move_start()
+
+    def not_stored(self, change: Change) -> None:
+        """The change could not be stored: its records are acquired as before."""
+        for run in self._changed(change):
+            assert run.pending is not None, "this run is not of the change"
+            run.delivery, run.pending = run.pending.before, None
+            self._note_lock(run.delivery.lock_deadline_ms)
+
+    def _changed(self, change: Change) -> list[Run]:
+        return [
+            run
+            for run in self._records.runs
+            if run.pending is not None and run.pending.number == change.number
+        ]
+
+    def _move_start(self) -> None:
+        """The start offset follows the first record that may still be delivered."""
+        offset = self.start_offset
+        for run in self._records.overlapping(offset, self.end_offset):
+            if run.first > offset or run.pending is not None or not run.state.is_terminal:
+                break
+            offset = run.last + 1
+        self.start_offset = offset
+        runs = self._records.runs
+        while runs and runs[0].last < offset and runs[0].pending is None and not runs[0].is_locked:
+            del runs[0]
+
+
+def _acquired(runs: list[Run], batch_size: int) -> list[Acquired]:
+    """Runs that follow each other with the same count, joined up to the batch size."""
+    found: list[Acquired] = []
+    for run in runs:
+        count = run.delivery.delivery_count
+        if found:
+            last = found[-1]
+            joins = last.last + 1 == run.first and last.delivery_count == count
+            if joins and run.last - last.first < batch_size:
+                found[-1] = last._replace(last=run.last)
+                continue
+        found.append(Acquired(run.first, run.last, count))
+    return found
+
+
+def _invalid(message: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_RECORD_STATE, message)

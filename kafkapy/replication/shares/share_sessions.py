@@ -1,0 +1,118 @@
+"""Share sessions: the partitions that a member of a share group fetches from this broker (KIP-932).
+
+A session is opened by epoch 0, continued by the next epoch, and closed by -1, or when its
+connection ends. Kafka: `ShareSessionCache`, `SharePartitionManager.newContext`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import Uuid
+
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+_EPOCH_MAX: Final = 2**31 - 1
+
+
+class SessionKey(NamedTuple):
+    """A member of a share group."""
+
+    group_id: str
+    member_id: str
+
+
+class TopicIdIndex(NamedTuple):
+    """One partition of a topic, by id."""
+
+    topic_id: Uuid
+    partition: int
+
+
+class ShareSession:
+    """The partitions of a session, in the order in which they are read next; and the connection
+    that has opened it."""
+
+    __slots__ = ("connection", "epoch", "key", "partitions")
+
+    def __init__(self, key: SessionKey, connection: object) -> None:
+        self.key = key
+        self.connection = connection
+        self.epoch = 1
+        self.partitions: dict[TopicIdIndex, None] = {}
+
+    def plan(self) -> list[TopicIdIndex]:
+        """The partitions to read. The first of them is the last one of the next plan, so that all
+        have their turn."""
+        plan = list(self.partitions)
+        if plan:
+            del self.partitions[plan[0]]
+            self.partitions[plan[0]] = None
+        return plan
+
+
+class ShareSessions:
+    """The sessions of one broker; `slots` is their limit."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._sessions: dict[SessionKey, ShareSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def has_group(self, group_id: str) -> bool:
+        """Whether a member of the group has a session."""
+        return any(key.group_id == group_id for key in self._sessions)
+
+    def open(
+        self,
+        key: SessionKey,
+        epoch: int,
+        wanted: Iterable[TopicIdIndex],
+        forgotten: Iterable[TopicIdIndex],
+        connection: object = None,
+    ) -> ShareSession:
+        """The session of a fetch, with the partitions that the fetch adds, and without those that
+        it forgets.
+
+        Raises:
+            ApiError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, or
+                SHARE_SESSION_LIMIT_REACHED.
+        """
+        if epoch == INITIAL_EPOCH:
+            if key not in self._sessions and len(self._sessions) >= self._slots:
+                raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+            session = self._sessions[key] = ShareSession(key, connection)
+        else:
+            session = self.use(key, epoch)
+        session.partitions.update(dict.fromkeys(wanted))
+        for partition in forgotten:
+            session.partitions.pop(partition, None)
+        return session
+
+    def use(self, key: SessionKey, epoch: int) -> ShareSession:
+        """The session of a request with its next epoch.
+
+        Raises:
+            ApiError: SHARE_SESSION_NOT_FOUND or INVALID_SHARE_SESSION_EPOCH.
+        """
+        session = self._sessions.get(key)
+        if session is None:
+            raise ApiError(ErrorCode.SHARE_SESSION_NOT_FOUND)
+        if epoch == FINAL_EPOCH:
+            return session
+        if epoch != session.epoch:
+            raise ApiError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        session.epoch = 1 if epoch == _EPOCH_MAX else epoch + 1
+        return session
+
+    def of(self, connection: object) -> list[ShareSession]:
+        """The sessions that a connection has opened."""
+        return [each for each in self._sessions.values() if each.connection is connection]
+
+    def close(self, key: SessionKey) -> ShareSession | None:
+        """Forget a session."""
+        return self._sessions.pop(key, None)

@@ -1,0 +1,104 @@
+"""Rules of descriptions of groups of the newer protocols, which need rights on their topics too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.security.acls import Operation, ResourceKind
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.authorization_rules import (
+    NamedGroup,
+    Rule,
+    each,
+    named,
+    narrow_group_operations,
+)
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.served import Served
+from kafkapy.server.requests.outcomes import Handled, then
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.messages.consumer_group_describe import (
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+    )
+    from kafkapy.protocol.messages.share_group_describe import (
+        ShareGroupDescribeRequest,
+        ShareGroupDescribeResponse,
+    )
+
+_HIDDEN_TOPICS: Final = (
+    "The group has described topic(s) that the client is not authorized to describe."
+)
+
+
+class _DescribedGroup(NamedGroup, Protocol):
+    """A group of a protocol that has errors with messages."""
+
+    error_code: int
+    error_message: str | None
+
+
+def _describe_consumer_groups(
+    acls: Authorization,
+    served: Served[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse],
+    context: RequestContext,
+    request: ConsumerGroupDescribeRequest,
+) -> Handled[ConsumerGroupDescribeResponse]:
+    rule = each(named(Operation.DESCRIBE, ResourceKind.GROUP), "group_ids", "groups")
+
+    def narrow(response: ConsumerGroupDescribeResponse) -> ConsumerGroupDescribeResponse:
+        for group in response.groups:
+            names = {
+                row.topic_name
+                for member in group.members
+                for assignment in (member.assignment, member.target_assignment)
+                for row in assignment.topic_partitions
+            }.union(*(member.subscribed_topic_names for member in group.members))
+            if not _may_see(acls, context, group, names):
+                group.members = []
+        return response
+
+    return then(rule(acls, served, context, request), narrow)
+
+
+def _may_see(
+    acls: Authorization, context: RequestContext, group: _DescribedGroup, topics: Iterable[str]
+) -> bool:
+    """Whether the caller may see the members of a group, which have these topics."""
+    narrow_group_operations(acls, context, group)
+    if all(
+        acls.is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, name) for name in topics
+    ):
+        return True
+    group.error_code, group.error_message = ErrorCode.TOPIC_AUTHORIZATION_FAILED, _HIDDEN_TOPICS
+    return False
+
+
+def _describe_share_groups(
+    acls: Authorization,
+    served: Served[ShareGroupDescribeRequest, ShareGroupDescribeResponse],
+    context: RequestContext,
+    request: ShareGroupDescribeRequest,
+) -> Handled[ShareGroupDescribeResponse]:
+    rule = each(named(Operation.DESCRIBE, ResourceKind.GROUP), "group_ids", "groups")
+
+    def narrow(response: ShareGroupDescribeResponse) -> ShareGroupDescribeResponse:
+        for group in response.groups:
+            members = group.members
+            names = {r.topic_name for m in members for r in m.assignment.topic_partitions}
+            names.update(*(member.subscribed_topic_names for member in members))
+            if not _may_see(acls, context, group, names):
+                group.members = []
+        return response
+
+    return then(rule(acls, served, context, request), narrow)
+
+
+GROUP_RULES: Final[Mapping[int, Rule]] = {
+    ApiKey.CONSUMER_GROUP_DESCRIBE: _describe_consumer_groups,
+    ApiKey.SHARE_GROUP_DESCRIBE: _describe_share_groups,
+}

@@ -1,0 +1,61 @@
+"""DeleteShareGroupState (key 86), version 0 (KIP-932): for other brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy.common.errors import ApiError
+from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.shares.messages import DeleteState, StateResult
+from kafkapy.protocol.messages.delete_share_group_state import (
+    DeleteShareGroupStateRequest,
+    DeleteShareGroupStateResponse,
+    DeleteStateResult,
+    PartitionData,
+    PartitionResult,
+)
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.share_state_requests import refused, serve
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
+from kafkapy.server.coordinators.share_service import ShareService
+from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.turns import Work
+
+
+def handle(
+    shares: ShareService,
+    features: ClusterFeatures,
+    context: RequestContext,
+    request: DeleteShareGroupStateRequest,
+) -> Work[Outcome[DeleteShareGroupStateResponse]]:
+    """Delete the state of share partitions."""
+    return serve(shares, features, request, _request, _row, _response)
+
+
+def _request(key: SharePartitionKey, row: PartitionData) -> DeleteState:
+    return DeleteState(key)
+
+
+def _row(partition: int, result: StateResult) -> PartitionResult:
+    return PartitionResult(
+        partition=partition,
+        error_code=result.error,
+        error_message=result.message,
+    )
+
+
+def _response(topics: Mapping[Uuid, list[PartitionResult]]) -> DeleteShareGroupStateResponse:
+    return DeleteShareGroupStateResponse(
+        results=[
+            DeleteStateResult(topic_id=topic_id, partitions=rows)
+            for topic_id, rows in topics.items()
+        ]
+    )
+
+
+def refuse(
+    request: DeleteShareGroupStateRequest, error: ApiError, version: int
+) -> DeleteShareGroupStateResponse:
+    """The same error for every share partition."""
+    return refused(request, error, _row, _response)

@@ -1,0 +1,151 @@
+"""DescribeShareGroupOffsets (key 90), versions 0-1 (KIP-932).
+
+Behaviour: the share coordinators are asked for the start offsets, the leaders for the ends. Version
+notes: v1 has the lag (KIP-1226).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.coordinator.groups.consumer.assignment import TopicIdPartition
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from kafkapy.security.acls import Operation, ResourceKind
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.handler_support import distinct
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
+from kafkapy.server.coordinators.share_offsets import ShareOffset, ShareOffsets
+from kafkapy.server.requests.turns import ROW_UNITS, Pace, Turns
+
+
+@dataclass(frozen=True)
+class Handler:
+    """Describes the offsets of share groups."""
+
+    offsets: ShareOffsets
+    metadata: MetadataCache
+    features: ClusterFeatures
+    authorization: Authorization
+    turns: Turns
+
+    async def handle(
+        self, context: RequestContext, request: DescribeShareGroupOffsetsRequest
+    ) -> DescribeShareGroupOffsetsResponse:
+        """Describe each group asked for."""
+        if not self.features.has_share_groups:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        rows, pace = [], self.turns.pace()
+        for group in distinct(request.groups, lambda each: each.group_id):
+            await pace.spend(2 * ROW_UNITS + len(group.group_id) // 8)
+            try:
+                rows.append(await self._group(context, group, pace))
+            except ApiError as refusal:
+                rows.append(_refused(group, refusal))
+        return DescribeShareGroupOffsetsResponse(groups=rows)
+
+    async def _group(
+        self, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup, pace: Pace
+    ) -> DescribeShareGroupOffsetsResponseGroup:
+        self.authorization.require(context, Operation.DESCRIBE, ResourceKind.GROUP, group.group_id)
+        known = await self.offsets.known(group.group_id)
+        image = self.metadata.image
+        topics: dict[str, DescribeShareGroupOffsetsResponseTopic] = {}
+        wanted: dict[TopicIdPartition, str] = {}
+        for name, partition in self._wanted(group, known):
+            await pace.spend(ROW_UNITS)
+            if not self.authorization.is_allowed(
+                context, Operation.DESCRIBE, ResourceKind.TOPIC, name
+            ):
+                if group.topics is None:
+                    continue
+                row = _row(partition.partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            elif name not in image.topics:
+                row = _row(partition.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            elif partition not in known:
+                row = _row(partition.partition)
+            else:
+                wanted[partition] = name
+                continue
+            _topic(topics, name, partition).partitions.append(row)
+        found = await self.offsets.describe(group.group_id, list(wanted))
+        for partition, name in wanted.items():
+            row = _described(partition.partition, found[partition])
+            _topic(topics, name, partition).partitions.append(row)
+        return DescribeShareGroupOffsetsResponseGroup(
+            group_id=group.group_id, topics=list(topics.values())
+        )
+
+    def _wanted(
+        self, group: DescribeShareGroupOffsetsRequestGroup, known: set[TopicIdPartition]
+    ) -> Iterator[tuple[str, TopicIdPartition]]:
+        """The partitions asked for, with the names of their topics."""
+        image = self.metadata.image
+        if group.topics is None:
+            names = image.topic_names_by_id
+            yield from sorted((names[p.topic_id], p) for p in known if p.topic_id in names)
+        for topic in group.topics or ():
+            known_topic = image.topics.get(topic.topic_name)
+            topic_id = ZERO_UUID if known_topic is None else known_topic.topic_id
+            for index in topic.partitions:
+                yield topic.topic_name, TopicIdPartition(topic_id, index)
+
+
+def _topic(
+    topics: dict[str, DescribeShareGroupOffsetsResponseTopic],
+    name: str,
+    partition: TopicIdPartition,
+) -> DescribeShareGroupOffsetsResponseTopic:
+    return topics.setdefault(
+        name,
+        DescribeShareGroupOffsetsResponseTopic(
+            topic_name=name, topic_id=partition.topic_id, partitions=[]
+        ),
+    )
+
+
+def _row(
+    index: int, error: ErrorCode = ErrorCode.NONE
+) -> DescribeShareGroupOffsetsResponsePartition:
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index, start_offset=-1, error_code=error
+    )
+
+
+def _described(index: int, found: ShareOffset) -> DescribeShareGroupOffsetsResponsePartition:
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index,
+        start_offset=found.state.start_offset,
+        leader_epoch=found.state.leader_epoch,
+        lag=found.lag,
+        error_code=found.state.error,
+        error_message=found.state.message,
+    )
+
+
+def _refused(
+    group: DescribeShareGroupOffsetsRequestGroup, error: ApiError
+) -> DescribeShareGroupOffsetsResponseGroup:
+    return DescribeShareGroupOffsetsResponseGroup(
+        group_id=group.group_id, error_code=error.code, error_message=error.message, topics=[]
+    )
+
+
+def refuse(
+    request: DescribeShareGroupOffsetsRequest, error: ApiError, version: int
+) -> DescribeShareGroupOffsetsResponse:
+    """The same error for every group."""
+    return DescribeShareGroupOffsetsResponse(
+        groups=[_refused(group, error) for group in request.groups]
+    )

@@ -1,0 +1,248 @@
+"""ShareFetch (key 78), versions 1-2 (KIP-932).
+
+Behaviour: acknowledges what the member sends with it, and acquires records of its session's
+partitions, for a time. While a fetch waits, its connection handles nothing else. Rows come for
+partitions with records, an error, or acknowledgements; in the first fetch of a session for all.
+Version notes: v2 renews locks (KIP-1222), and has a strict limit of records (KIP-1206).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.messages.share_fetch import (
+    AcknowledgementBatch,
+    AcquiredRecords,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+from kafkapy.protocol.primitives import Records
+from kafkapy.replication.shares.share_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    SessionKey,
+    TopicIdIndex,
+)
+from kafkapy.server.api.cluster_view import ClusterView
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.share_requests import AckOutcome, ShareRequests, check_initial
+from kafkapy.server.coordinators.share_fetches import (
+    RECORD_LIMIT_MODE,
+    ShareFetchParams,
+    ShareRow,
+    ShareWanted,
+)
+from kafkapy.server.counts.metrics import Metrics
+from kafkapy.server.requests.outcomes import Outcome, Pending
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, worked
+
+Rows = dict[TopicIdIndex, PartitionData]
+
+
+@dataclass(frozen=True)
+class Handler:
+    """Acquires records for members of share groups."""
+
+    requests: ShareRequests
+    cluster: ClusterView
+    metrics: Metrics
+    max_bytes: int
+
+    def handle(
+        self, context: RequestContext, request: ShareFetchRequest
+    ) -> Work[Outcome[ShareFetchResponse]]:
+        """Acknowledge, then acquire, or wait for records."""
+        requests, epoch = self.requests, request.share_session_epoch
+        key = requests.member(context, request.group_id, request.member_id)
+        acks: dict[TopicIdIndex, Sequence[AcknowledgementBatch]] = {}
+        wanted, forgotten = [], []
+        for topic in request.topics:
+            for row in topic.partitions:
+                partition = TopicIdIndex(topic.topic_id, row.partition_index)
+                wanted.append(partition)
+                if row.acknowledgement_batches:
+                    acks[partition] = row.acknowledgement_batches
+                yield CHECK_UNITS
+        check_initial(epoch, acks)
+        if epoch == FINAL_EPOCH:
+            return (yield from self._close(context, request, key, acks))
+        for gone in request.forgotten_topics_data:
+            forgotten += [TopicIdIndex(gone.topic_id, index) for index in gone.partitions]
+            yield CHECK_UNITS + len(gone.partitions)
+        session = requests.open(context, key, epoch, wanted, forgotten)
+        answer = _Answer(self, context, key.group_id)
+        is_first = epoch == INITIAL_EPOCH
+        plan = yield from self._plan(context, key, session.plan(), answer.rows, is_first)
+        yield from requests.acknowledge(
+            context, key, acks, answer.acknowledged, may_renew=request.is_renew_ack
+        )
+        params = self._params(request, key.member_id)
+        operation = requests.shares.fetches.fetch(params, plan, answer.fetched)
+        pending = answer.pending
+        if pending.done:
+            return (yield from worked(pending.response))
+        if operation is not None:
+            purgatory = requests.shares.replicas.fetch_purgatory
+            pending.on_abandon = lambda: purgatory.cancel(operation)
+        return pending
+
+    def _close(
+        self,
+        context: RequestContext,
+        request: ShareFetchRequest,
+        key: SessionKey,
+        acks: dict[TopicIdIndex, Sequence[AcknowledgementBatch]],
+    ) -> Work[Outcome[ShareFetchResponse]]:
+        """The last request of a session: it fetches nothing."""
+        session = self.requests.shares.sessions.use(key, FINAL_EPOCH)
+        answer = _Answer(self, context, key.group_id)
+        answer.fetched([])
+        yield from self.requests.acknowledge(
+            context, key, acks, answer.acknowledged, may_renew=request.is_renew_ack
+        )
+        self.requests.close(session)
+        pending = answer.pending
+        return (yield from worked(pending.response)) if pending.done else pending
+
+    def _params(self, request: ShareFetchRequest, member_id: str) -> ShareFetchParams:
+        return ShareFetchParams(
+            member_id,
+            request.max_wait_ms,
+            request.min_bytes,
+            min(request.max_bytes, self.max_bytes),
+            request.max_records,
+            request.batch_size,
+            request.share_acquire_mode == RECORD_LIMIT_MODE,
+        )
+
+    def _plan(
+        self,
+        context: RequestContext,
+        key: SessionKey,
+        partitions: Sequence[TopicIdIndex],
+        rows: Rows,
+        is_first: bool,
+    ) -> Work[list[ShareWanted]]:
+        """The partitions that the caller may read; errors of the others get rows, and so do all in
+        the first fetch."""
+        plan = []
+        for partition in partitions:
+            yield ROW_UNITS
+            try:
+                topic = self.requests.topic(context, partition)
+                if self.cluster.image.partition(topic, partition.partition) is None:
+                    raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            except ApiError as refusal:
+                _row(rows, partition).error_code = refusal.code
+                continue
+            plan.append(ShareWanted(SharePartitionKey(key.group_id, *partition), topic))
+            if is_first:
+                _row(rows, partition)
+        return plan
+
+    def add_fetched(self, rows: Rows, fetched: Sequence[ShareRow], leaders: set[int]) -> None:
+        """Add the records, and the errors, of a fetch."""
+        for found in fetched:
+            _, topic_id, index = found.wanted.key
+            row = _row(rows, TopicIdIndex(topic_id, index))
+            row.error_code = found.error
+            if found.error is ErrorCode.NONE:
+                row.records = cast("Records", found.records)
+                row.acquired_records = [
+                    AcquiredRecords(
+                        first_offset=each.first,
+                        last_offset=each.last,
+                        delivery_count=each.delivery_count,
+                    )
+                    for each in found.acquired
+                ]
+                self.metrics.fetched(found.wanted.topic, len(found.records))
+            elif found.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                known = self.cluster.image.partition(found.wanted.topic, index)
+                if known is not None:
+                    row.current_leader = LeaderIdAndEpoch(
+                        leader_id=known.leader, leader_epoch=known.leader_epoch
+                    )
+                    leaders.add(known.leader)
+
+    def response(
+        self, context: RequestContext, group_id: str, rows: Rows, leaders: set[int]
+    ) -> Work[ShareFetchResponse]:
+        """The response with these rows."""
+        topics: dict[Uuid, ShareFetchableTopicResponse] = {}
+        for partition, row in rows.items():
+            topic_id = partition.topic_id
+            topic = topics.get(topic_id)
+            if topic is None:
+                topic = ShareFetchableTopicResponse(topic_id=topic_id, partitions=[])
+                topics[topic_id] = topic
+            topic.partitions.append(row)
+            yield CHECK_UNITS
+        limits = self.requests.shares.configs.limits(group_id)
+        nodes = self.cluster.nodes(context.listener) if leaders else []
+        return ShareFetchResponse(
+            acquisition_lock_timeout_ms=limits.lock_duration_ms,
+            responses=list(topics.values()),
+            node_endpoints=[
+                NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+                for node, host, port, rack in nodes
+                if node in leaders
+            ],
+        )
+
+
+class _Answer:
+    """The response of one fetch: complete when its acknowledgements are stored, and records are
+    acquired or the wait is over."""
+
+    def __init__(self, handler: Handler, context: RequestContext, group_id: str) -> None:
+        self.pending: Pending[ShareFetchResponse] = Pending(blocks=True)
+        self.rows: Rows = {}
+        self._handler = handler
+        self._context = context
+        self._group_id = group_id
+        self._leaders: set[int] = set()
+        self._parts_left = 2
+
+    def fetched(self, found: list[ShareRow]) -> None:
+        """The fetch is done."""
+        self._handler.add_fetched(self.rows, found, self._leaders)
+        self._part_is_done()
+
+    def acknowledged(self, outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
+        """The acknowledgements are stored, or refused."""
+        for partition, outcome in outcomes.items():
+            row = _row(self.rows, partition)
+            row.acknowledge_error_code = outcome.error
+            row.acknowledge_error_message = outcome.message
+        self._part_is_done()
+
+    def _part_is_done(self) -> None:
+        self._parts_left -= 1
+        if not self._parts_left:
+            self.pending.complete(
+                self._handler.response(self._context, self._group_id, self.rows, self._leaders)
+            )
+
+
+def _new_row(partition: TopicIdIndex) -> PartitionData:
+    """A row with no records: librdkafka takes no null for them."""
+    return PartitionData(partition_index=partition.partition, records=b"")
+
+
+def _row(rows: Rows, partition: TopicIdIndex) -> PartitionData:
+    return rows.setdefault(partition, _new_row(partition))
+
+
+def refuse(request: ShareFetchRequest, error: ApiError, version: int) -> ShareFetchResponse:
+    """A top-level error with no rows."""
+    return ShareFetchResponse(error_code=error.code, error_message=error.message)

@@ -1,0 +1,70 @@
+"""ShareGroupHeartbeat (key 76), version 1 (KIP-932).
+
+Behaviour: UNSUPPORTED_VERSION, as Apache Kafka 3.9 answers it, unless every registered broker has
+share groups. The answer waits until what it says is replicated.
+"""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeatResult
+from kafkapy.coordinator.groups.share.messages import ShareHeartbeat
+from kafkapy.protocol.messages.share_group_heartbeat import (
+    Assignment,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from kafkapy.security.acls import Operation, ResourceKind
+from kafkapy.server.api.authorization import Authorization, Need, log_denied
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.turns import CHECK_UNITS, Work
+
+
+def handle(
+    groups: GroupService,
+    features: ClusterFeatures,
+    authorization: Authorization,
+    context: RequestContext,
+    request: ShareGroupHeartbeatRequest,
+) -> Work[Outcome[ShareGroupHeartbeatResponse]]:
+    """Keep a member in its group, and tell it of its assignment."""
+    if not features.has_share_groups:
+        return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    for name in request.subscribed_topic_names or ():
+        yield CHECK_UNITS
+        need = Need(Operation.DESCRIBE, ResourceKind.TOPIC, name)
+        if not authorization.is_allowed(context, *need):
+            log_denied(context, need)
+            return ShareGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    heartbeat = ShareHeartbeat(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        member_epoch=request.member_epoch,
+        rack_id=request.rack_id,
+        subscribed_names=request.subscribed_topic_names,
+        client_id=context.header.client_id or "",
+        client_host=f"/{context.client_host}",
+    )
+    return groups.share_heartbeat(heartbeat, _response)
+
+
+def _response(result: ConsumerHeartbeatResult) -> ShareGroupHeartbeatResponse:
+    assignment = None
+    if result.assignment is not None:
+        rows = [
+            TopicPartitions(topic_id=topic_id, partitions=sorted(indexes))
+            for topic_id, indexes in result.assignment.items()
+        ]
+        assignment = Assignment(topic_partitions=rows)
+    return ShareGroupHeartbeatResponse(
+        error_code=result.error,
+        error_message=result.message,
+        member_id=result.member_id,
+        member_epoch=result.member_epoch,
+        heartbeat_interval_ms=result.heartbeat_interval_ms,
+        assignment=assignment,
+    )

@@ -1,0 +1,122 @@
+"""Requests of other brokers for the share coordinator: rows of share partitions, each answered on
+its own. A share partition that a request names twice has one row in the response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.shares.messages import StateRequest, StateResult
+from kafkapy.protocol.schema import Message
+from kafkapy.server.api.handler_support import gather
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
+from kafkapy.server.coordinators.share_service import ShareService
+from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.turns import ROW_UNITS, Work
+
+_APPEND_UNITS: Final = 60
+"""One row that may write a record."""
+
+
+class Row(Protocol):
+    """One share partition of a topic."""
+
+    partition: int
+
+
+R = TypeVar("R", bound=Row)
+R_co = TypeVar("R_co", bound=Row, covariant=True)
+S = TypeVar("S")
+M = TypeVar("M", bound=Message)
+
+
+class _Topic(Protocol[R_co]):
+    @property
+    def topic_id(self) -> Uuid: ...
+    @property
+    def partitions(self) -> Sequence[R_co]: ...
+
+
+class StatesRequest(Protocol[R_co]):
+    """A request of any of these APIs."""
+
+    @property
+    def group_id(self) -> str: ...
+    @property
+    def topics(self) -> Sequence[_Topic[R_co]]: ...
+
+
+ToRequest = Callable[[SharePartitionKey, R], StateRequest]
+"""The request for one row.
+
+Raises:
+    ApiError: the row is invalid.
+"""
+ToRow = Callable[[int, StateResult], S]
+"""The row of a partition in the response."""
+ToResponse = Callable[[Mapping[Uuid, list[S]]], M]
+"""The response with the rows of each topic."""
+
+
+def serve(
+    shares: ShareService,
+    features: ClusterFeatures,
+    request: StatesRequest[R],
+    to_request: ToRequest[R],
+    to_row: ToRow[S],
+    to_response: ToResponse[S, M],
+) -> Work[Outcome[M]]:
+    """Hand the rows to the coordinator. UNSUPPORTED_VERSION in each of them unless every registered
+    broker has share groups."""
+    if not features.has_share_groups:
+        return refused(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), to_row, to_response)
+    found: dict[SharePartitionKey, R] = {}
+    for key, row in _rows(request):
+        found[key] = row
+        yield ROW_UNITS
+    starts = [partial(_start, shares, to_request, key, row) for key, row in found.items()]
+
+    def respond(results: list[StateResult]) -> Work[M]:
+        topics: dict[Uuid, list[S]] = {}
+        for key, result in zip(found, results, strict=True):
+            topics.setdefault(key.topic_id, []).append(to_row(key.partition, result))
+            yield ROW_UNITS + len(result.batches)
+        return to_response(topics)
+
+    return (yield from gather(starts, respond, _APPEND_UNITS + len(request.group_id) // 8))
+
+
+def _rows(request: StatesRequest[R]) -> Iterator[tuple[SharePartitionKey, R]]:
+    for topic in request.topics:
+        for row in topic.partitions:
+            yield SharePartitionKey(request.group_id, topic.topic_id, row.partition), row
+
+
+def _start(
+    shares: ShareService,
+    to_request: ToRequest[R],
+    key: SharePartitionKey,
+    row: R,
+    answered: Callable[[StateResult], None],
+) -> None:
+    try:
+        request = to_request(key, row)
+    except ApiError as refusal:
+        answered(StateResult(refusal.code, refusal.message))
+        return
+    shares.ask(shares.coordinator.handle, request, answered)
+
+
+def refused(
+    request: StatesRequest[R], error: ApiError, to_row: ToRow[S], to_response: ToResponse[S, M]
+) -> M:
+    """The response with the same error for every share partition."""
+    topics: dict[Uuid, list[S]] = {}
+    for key, _ in _rows(request):
+        topics.setdefault(key.topic_id, []).append(to_row(key.partition, StateResult(error.code)))
+    return to_response(topics)

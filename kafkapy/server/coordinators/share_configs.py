@@ -1,0 +1,75 @@
+"""Configs of share groups: those of a group (`configs --entity-type groups`), or the broker's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from kafkapy.common.config_def import ConfigValue
+from kafkapy.common.ports import Clock
+from kafkapy.replication.partition import READ_COMMITTED, READ_UNCOMMITTED
+from kafkapy.replication.shares.share_partition import ShareLimits
+
+if TYPE_CHECKING:
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.storage.unified_log import UnifiedLog
+
+_DURATION: Final = re.compile(
+    r"by_duration:P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
+)
+_UNITS_MS: Final = (86_400_000, 3_600_000, 60_000, 1000)
+
+
+GroupConfigs: TypeAlias = Callable[[str], Mapping[str, ConfigValue]]
+"""The configs that a group has of its own."""
+
+
+class ShareConfigs:
+    """Reads the configs of share groups."""
+
+    def __init__(self, config: KafkaConfig, configs: GroupConfigs, clock: Clock) -> None:
+        self._config = config
+        self._configs = configs
+        self._clock = clock
+
+    def limits(self, group_id: str) -> ShareLimits:
+        """The limits of a group's share partitions."""
+
+        def number(name: str) -> int:
+            value = own.get(name)
+            return value if isinstance(value, int) else self._config.get_int(f"group.{name}")
+
+        own = self._configs(group_id)
+        return ShareLimits(
+            number("share.partition.max.record.locks"),
+            number("share.delivery.count.limit"),
+            number("share.record.lock.duration.ms"),
+            own.get("share.renew.acknowledge.enable", True) is True,
+        )
+
+    def isolation(self, group_id: str) -> int:
+        """The isolation level at which a group reads."""
+        level = self._configs(group_id).get("share.isolation.level", "read_uncommitted")
+        return READ_COMMITTED if level == "read_committed" else READ_UNCOMMITTED
+
+    def start_offset(self, group_id: str, log: UnifiedLog) -> int:
+        """The offset at which a new share partition begins.
+
+        Raises:
+            ApiError: the log cannot be read.
+        """
+        reset = str(self._configs(group_id).get("share.auto.offset.reset", "latest"))
+        if reset == "earliest":
+            return log.log_start_offset
+        found = _DURATION.fullmatch(reset)
+        if found is not None:
+            age_ms = sum(
+                float(value or 0) * unit
+                for value, unit in zip(found.groups(), _UNITS_MS, strict=True)
+            )
+            since_ms = self._clock.time_ms() - int(age_ms)
+            first = log.offset_for_timestamp(since_ms, log.high_watermark)
+            if first is not None:
+                return first.offset
+        return log.high_watermark

@@ -1,0 +1,262 @@
+"""Fetches of share groups: members acquire records of the partitions of their session.
+
+A fetch with nothing to acquire waits, as other fetches do, until records are appended or released.
+Kafka: `DelayedShareFetch`, `ShareFetchUtils`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.ports import Clock
+from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.replication.partition import CONSUMER, READ_COMMITTED, Partition
+from kafkapy.replication.purgatory import DelayedOperation
+from kafkapy.replication.shares.share_partition import Acquired, RecordBatch
+from kafkapy.server.coordinators.share_configs import ShareConfigs
+from kafkapy.server.coordinators.share_partitions import LedShare, SharePartitions
+
+if TYPE_CHECKING:
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.storage.local_log import FetchDataInfo
+
+RECORD_LIMIT_MODE: Final = 1
+
+
+class ShareWanted(NamedTuple):
+    """One partition of a fetch."""
+
+    key: SharePartitionKey
+    topic: str
+
+
+@dataclass(slots=True)
+class ShareRow:
+    """A partition's acquired records with the batches that have them, or its error."""
+
+    wanted: ShareWanted
+    error: ErrorCode = ErrorCode.NONE
+    acquired: Sequence[Acquired] = ()
+    records: bytes | memoryview = b""
+
+
+@dataclass(slots=True)
+class ShareFetchParams:
+    """Parameters of a fetch; times in ms, sizes in bytes."""
+
+    member_id: str
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    batch_size: int
+    is_limit_strict: bool = False
+
+
+class ShareFetches:
+    """Serves the fetches of members."""
+
+    def __init__(
+        self, replicas: ReplicaManager, shares: SharePartitions, configs: ShareConfigs, clock: Clock
+    ) -> None:
+        self._replicas = replicas
+        self._shares = shares
+        self._configs = configs
+        self._clock = clock
+
+    def fetch(
+        self,
+        params: ShareFetchParams,
+        plan: Sequence[ShareWanted],
+        answer: Callable[[list[ShareRow]], None],
+    ) -> DelayedOperation | None:
+        """Call `answer` with the rows that have records or an error, now or later. Returns the
+        waiting operation if later."""
+        operation = _DelayedShareFetch(self, params, plan, answer, self._clock.monotonic_ms())
+        keys: list[Hashable] = []
+        for wanted in plan:
+            keys += [wanted.key, (wanted.topic, wanted.key.partition)]
+        purgatory = self._replicas.fetch_purgatory
+        if not plan or params.max_wait_ms <= 0:
+            answer(self.read(params, plan))
+            return None
+        if purgatory.try_complete_else_watch(operation, keys):
+            return None
+        return operation
+
+    def available_bytes(self, wanted: ShareWanted, limit: int) -> int | None:
+        """The bytes that could be read for a member, 1 if `limit` is no more than that; None if
+        there is an error to tell."""
+        try:
+            led, partition = self._led(wanted)
+            if led.error is not ErrorCode.NONE:
+                return None
+            if led.shares is None or not led.shares.can_acquire:
+                return 0
+            isolation = self._configs.isolation(wanted.key.group_id)
+            offset = led.shares.next_fetch_offset
+            if offset >= partition.upper_bound(CONSUMER, isolation):
+                return 0
+            if limit <= 1:
+                return 1
+            start = partition.log.offset_metadata(offset)
+            end = partition.upper_bound_metadata(CONSUMER, isolation)
+        except (ApiError, LogDirFailure):
+            return None
+        if end.segment_base_offset != start.segment_base_offset:
+            return limit
+        return end.position - start.position
+
+    def read(self, params: ShareFetchParams, plan: Sequence[ShareWanted]) -> list[ShareRow]:
+        """Acquire what there is, up to the limits."""
+        rows: list[ShareRow] = []
+        records, size = params.max_records, params.max_bytes
+        for wanted in plan:
+            if records <= 0 or size <= 0:
+                break
+            row = self._read(params, wanted, records, size, is_first=not rows)
+            if row is not None:
+                rows.append(row)
+                records -= sum(each.last - each.first + 1 for each in row.acquired)
+                size -= len(row.records)
+        return rows
+
+    def _read(
+        self,
+        params: ShareFetchParams,
+        wanted: ShareWanted,
+        max_records: int,
+        max_bytes: int,
+        *,
+        is_first: bool,
+    ) -> ShareRow | None:
+        try:
+            led, partition = self._led(wanted)
+            if led.error is not ErrorCode.NONE:
+                self._shares.forget(led)
+                raise ApiError(led.error)
+            shares = led.shares
+            if shares is None or not shares.can_acquire:
+                return None
+            isolation = self._configs.isolation(wanted.key.group_id)
+            offset, end = shares.next_fetch_offset, partition.upper_bound(CONSUMER, isolation)
+            if offset >= end:
+                return None
+            found = partition.log.read(
+                offset,
+                max_bytes,
+                end,
+                is_first,
+                isolation == READ_COMMITTED,
+            )
+            batches = _Batches.of(found)
+        except ApiError as refusal:
+            return ShareRow(wanted, refusal.code)
+        except LogDirFailure as failure:
+            self._replicas.log_dir_failed(failure)
+            return ShareRow(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+        acquired = shares.acquire(
+            self._clock.monotonic_ms(),
+            params.member_id,
+            offset,
+            batches.rows,
+            max_records,
+            params.batch_size,
+            is_limit_strict=params.is_limit_strict,
+            aborted=batches.aborted,
+        )
+        self._shares.arm(led)
+        if not acquired:
+            return None
+        return ShareRow(wanted, acquired=acquired, records=batches.cut(acquired))
+
+    def _led(self, wanted: ShareWanted) -> tuple[LedShare, Partition]:
+        """The share partition of a partition that is led here.
+
+        Raises:
+            ApiError: it is not.
+        """
+        partition = self._replicas.get(wanted.topic, wanted.key.partition)
+        if partition.topic_id != wanted.key.topic_id:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+        partition.check_leader(-1)
+        return self._shares.find(wanted.key, partition), partition
+
+
+class _DelayedShareFetch(DelayedOperation):
+    """Waits until records can be acquired, or a partition has an error to tell."""
+
+    __slots__ = ("_answer", "_fetches", "_params", "_plan")
+
+    def __init__(
+        self,
+        fetches: ShareFetches,
+        params: ShareFetchParams,
+        plan: Sequence[ShareWanted],
+        answer: Callable[[list[ShareRow]], None],
+        now_ms: int,
+    ) -> None:
+        super().__init__(now_ms + params.max_wait_ms)
+        self._fetches = fetches
+        self._params = params
+        self._plan = plan
+        self._answer = answer
+
+    def ready(self) -> bool:
+        total, limit = 0, self._params.min_bytes
+        for wanted in self._plan:
+            found = self._fetches.available_bytes(wanted, limit)
+            if found is None:
+                return True
+            total += found
+            if total >= max(limit, 1):
+                return True
+        return False
+
+    def on_complete(self, expired: bool) -> None:
+        self._answer(self._fetches.read(self._params, self._plan))
+
+
+@dataclass(slots=True)
+class _Batches:
+    """The whole batches of a read: their offsets, where each ends, and the aborted ones."""
+
+    records: bytes | memoryview
+    rows: list[RecordBatch] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    aborted: list[RecordBatch] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, found: FetchDataInfo) -> _Batches:
+        batches = cls(found.records)
+        starts = {
+            (each.producer_id, each.first_offset) for each in found.aborted_transactions or ()
+        }
+        open_aborted: set[int] = set()
+        for position, header in iter_headers(batches.records):
+            row = RecordBatch(header.base_offset, header.last_offset)
+            batches.rows.append(row)
+            batches.ends.append(position + header.size)
+            if not starts or not header.is_transactional:
+                continue
+            producer_id = header.producer_id
+            if any(p == producer_id and first <= row.last for p, first in starts):
+                starts = {s for s in starts if s[0] != producer_id or s[1] > row.last}
+                open_aborted.add(producer_id)
+            if producer_id in open_aborted:
+                if header.is_control:
+                    open_aborted.discard(producer_id)
+                else:
+                    batches.aborted.append(row)
+        return batches
+
+    def cut(self, acquired: Sequence[Acquired]) -> bytes | memoryview:
+        """The bytes of the batches that have acquired records, and of those between them."""
+        first, last = acquired[0].first, acquired[-1].last
+        indexes = [i for i, row in enumerate(self.rows) if row.last >= first and row.first <= last]
+        start = self.ends[indexes[0] - 1] if indexes[0] else 0
+        return memoryview(self.records)[start : self.ends[indexes[-1]]]

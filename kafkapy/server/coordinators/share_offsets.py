@@ -1,0 +1,206 @@
+"""Offsets of share groups for administrators: the steps between the group coordinator, which knows
+the share partitions, and the share coordinators, which have their state.
+
+Kafka: `GroupCoordinatorService.describeShareGroupOffsets` and its neighbours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.share_state import (
+    UNINITIALIZED_START_OFFSET,
+    UNKNOWN_COUNT,
+    SharePartitionKey,
+)
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.groups.consumer.assignment import (
+    TopicIdPartition,
+    assignment_of,
+    partitions_of,
+)
+from kafkapy.coordinator.groups.share.messages import (
+    AlterShareOffsets,
+    DeleteShareOffsets,
+    ListShareStates,
+    ShareStatesDeleted,
+    ShareStatesResult,
+    StateRequest,
+)
+from kafkapy.coordinator.shares.messages import (
+    DeleteState,
+    InitializeState,
+    ReadSummary,
+    StateResult,
+)
+from kafkapy.coordinator.shares.messages import StateRequest as CoordinatorRequest
+from kafkapy.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafkapy.server.interbroker.node_client import NodeUnavailable
+from kafkapy.server.interbroker.node_clients import NodeClients
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.server.coordinators.group_service import GroupService
+    from kafkapy.server.coordinators.share_persister import SharePersister
+
+UNKNOWN_LAG: Final = -1
+_LIST_OFFSETS_VERSION: Final = 7
+_LATEST: Final = -1
+
+
+class ShareOffset(NamedTuple):
+    """The start offset of a share partition, and how many records are left to deliver."""
+
+    state: StateResult
+    lag: int = UNKNOWN_LAG
+
+
+class ShareOffsets:
+    """Fixed: the group coordinator of this broker, and the connections to others."""
+
+    def __init__(
+        self,
+        groups: GroupService,
+        persister: SharePersister,
+        metadata: MetadataCache,
+        nodes: NodeClients,
+    ) -> None:
+        self._groups = groups
+        self._persister = persister
+        self._metadata = metadata
+        self._nodes = nodes
+
+    async def known(self, group_id: str) -> set[TopicIdPartition]:
+        """The share partitions of a group.
+
+        Raises:
+            ApiError: there is no such share group here.
+        """
+        listed = self._groups.coordinator.list_share_states
+        result = await self._ask(listed, ListShareStates(group_id))
+        return set(partitions_of(result.partitions))
+
+    async def describe(
+        self, group_id: str, partitions: Sequence[TopicIdPartition]
+    ) -> dict[TopicIdPartition, ShareOffset]:
+        """The offsets of share partitions."""
+        requests = [ReadSummary(SharePartitionKey(group_id, *each)) for each in partitions]
+        states = await self._send_all(requests)
+        lags = await asyncio.gather(
+            *(self._lag(each, state) for each, state in zip(partitions, states, strict=True))
+        )
+        return dict(zip(partitions, map(ShareOffset, states, lags), strict=True))
+
+    async def _lag(self, partition: TopicIdPartition, state: StateResult) -> int:
+        """The records from the start offset on, without those that are done."""
+        if state.start_offset == UNINITIALIZED_START_OFFSET:
+            return UNKNOWN_LAG
+        if state.delivery_complete_count == UNKNOWN_COUNT:
+            return UNKNOWN_LAG
+        topic = self._metadata.image.topic_names_by_id.get(partition.topic_id)
+        known = self._metadata.image.partition(topic or "", partition.partition)
+        if topic is None or known is None:
+            return UNKNOWN_LAG
+        row = ListOffsetsPartition(partition_index=partition.partition, timestamp=_LATEST)
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[row])]
+        )
+        try:
+            answer = await self._nodes.of(known.leader).request(request, _LIST_OFFSETS_VERSION)
+        except NodeUnavailable:
+            return UNKNOWN_LAG
+        found = answer.topics[0].partitions[0]
+        if found.error_code or found.offset < 0:
+            return UNKNOWN_LAG
+        return max(0, int(found.offset) - state.start_offset - state.delivery_complete_count)
+
+    async def alter(
+        self, group_id: str, offsets: Mapping[TopicIdPartition, int]
+    ) -> dict[TopicIdPartition, StateResult]:
+        """Begin share partitions anew, at these offsets.
+
+        Raises:
+            ApiError: the group has members, or is not coordinated here.
+        """
+        wanted = assignment_of(set(offsets))
+        request = AlterShareOffsets(group_id, {t: sorted(rows) for t, rows in wanted.items()})
+        altered = await self._ask(self._groups.coordinator.alter_share_offsets, request)
+        epoch = altered.state_epoch
+        results = await self._send_all(
+            [
+                InitializeState(SharePartitionKey(group_id, *partition), epoch, offset)
+                for partition, offset in offsets.items()
+            ]
+        )
+        found = dict(zip(offsets, results, strict=True))
+        begun = {each for each, result in found.items() if result.error is ErrorCode.NONE}
+        if begun:
+            done = StateRequest(group_id, epoch, assignment_of(begun))
+            coordinator = self._groups.coordinator
+            self._groups.run(
+                lambda now_ms: coordinator.share_states_initialized(now_ms, done, ErrorCode.NONE)
+            )
+        return found
+
+    async def delete(
+        self, group_id: str, topic_ids: Sequence[Uuid] | None
+    ) -> dict[Uuid, ErrorCode]:
+        """Delete the share partitions of topics, or of all; the outcome of each that had any.
+
+        Raises:
+            ApiError: the group has members, or is not coordinated here.
+        """
+        coordinator = self._groups.coordinator
+        request = DeleteShareOffsets(group_id, topic_ids)
+        marked = await self._ask(coordinator.delete_share_offsets, request)
+        partitions = list(partitions_of(marked.partitions))
+        results = await self._send_all(
+            [DeleteState(SharePartitionKey(group_id, *partition)) for partition in partitions]
+        )
+        errors = dict.fromkeys(marked.partitions, ErrorCode.NONE)
+        for partition, result in zip(partitions, results, strict=True):
+            if result.error is not ErrorCode.NONE:
+                errors[partition.topic_id] = result.error
+        gone = [topic_id for topic_id, error in errors.items() if error is ErrorCode.NONE]
+        if gone:
+            await self._ask(coordinator.share_states_deleted, ShareStatesDeleted(group_id, gone))
+        return errors
+
+    async def _send_all(self, requests: Sequence[CoordinatorRequest]) -> list[StateResult]:
+        futures = []
+        for request in requests:
+            future: asyncio.Future[StateResult] = asyncio.get_running_loop().create_future()
+            self._persister.send(request, _setting(future))
+            futures.append(future)
+        return list(await asyncio.gather(*futures))
+
+    async def _ask(self, method: Callable[[int, Any, Any], Any], request: Any) -> ShareStatesResult:
+        """
+        Raises:
+            ApiError: the group coordinator refuses.
+        """
+        future: asyncio.Future[ShareStatesResult] = asyncio.get_running_loop().create_future()
+        self._groups.ask(method, request, _setting(future))
+        result = await future
+        if result.error is not ErrorCode.NONE:
+            raise ApiError(result.error, result.message)
+        return result
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._nodes.close()
+
+
+def _setting(future: asyncio.Future[Any]) -> Callable[[Any], None]:
+    def set_result(result: Any) -> None:
+        if not future.done():  # nobody waits any more
+            future.set_result(result)
+
+    return set_result

@@ -1,0 +1,107 @@
+"""Sends requests to the share coordinators: the leaders of `__share_group_state`, this broker or
+others. One that cannot answer now is sent the request again. Kafka: `PersisterStateManager`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC, partition_for_key
+from kafkapy.coordinator.shares.messages import StateRequest, StateResult
+from kafkapy.server.coordinators.share_state_codec import from_answer, to_message
+from kafkapy.server.interbroker.node_client import NodeUnavailable
+from kafkapy.server.interbroker.node_clients import NodeClients
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.server.coordinators.coordinator_log import CallLater
+    from kafkapy.server.coordinators.share_service import ShareService
+
+logger = logging.getLogger("kafka.server.share.Persister")
+
+_RETRIED: Final = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+_ATTEMPTS_MAX: Final = 12
+_FIRST_DELAY_S: Final = 0.05
+_DELAY_MAX_S: Final = 1.0
+
+Answered = Callable[[StateResult], None]
+
+
+class SharePersister:
+    """Fixed: this broker's id, its own coordinator, and the connections to the others. `create`
+    begins to create the topic, and calls back when that has ended."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        metadata: MetadataCache,
+        service: ShareService,
+        nodes: NodeClients,
+        call_later: CallLater,
+    ) -> None:
+        self.create: Callable[[Callable[[], None]], None] = lambda created: created()
+        self._broker_id = broker_id
+        self._metadata = metadata
+        self._service = service
+        self._nodes = nodes
+        self._call_later = call_later
+        self._closed = False
+
+    def send(self, request: StateRequest, answered: Answered) -> None:
+        """Send a request. `answered` gets the result once, now or later."""
+        self._send(request, answered, 1)
+
+    def _send(self, request: StateRequest, answered: Answered, attempt: int) -> None:
+        ended = partial(self._ended, request, answered, attempt)
+        topic = self._metadata.image.topics.get(SHARE_GROUP_STATE_TOPIC)
+        if topic is None:
+            missing = StateResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            self.create(lambda: ended(missing))
+            return
+        index = partition_for_key(str(request.key), len(topic.partitions))
+        known = topic.partitions.get(index)
+        leader = -1 if known is None else known.leader
+        if leader == self._broker_id:
+            self._service.ask(self._service.coordinator.handle, request, ended)
+            return
+        message = to_message(request)
+        try:
+            version = type(message).MAX_VERSION
+            self._nodes.of(leader).call(message, version, lambda answer: ended(_result(answer)))
+        except NodeUnavailable:
+            ended(StateResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+
+    def _ended(
+        self, request: StateRequest, answered: Answered, attempt: int, result: StateResult
+    ) -> None:
+        is_final = result.error not in _RETRIED or attempt == _ATTEMPTS_MAX
+        if is_final or self._closed:
+            answered(result)
+            return
+        delay_s = min(_FIRST_DELAY_S * 2**attempt, _DELAY_MAX_S)
+        self._call_later(delay_s, lambda: self._send(request, answered, attempt + 1))
+
+    def close(self) -> None:
+        """Send nothing again."""
+        self._closed = True
+        self._nodes.close()
+
+
+def _result(answer: Any) -> StateResult:
+    if isinstance(answer, NodeUnavailable):
+        return StateResult(ErrorCode.NETWORK_EXCEPTION)
+    try:
+        return from_answer(answer)
+    except ApiError as refusal:
+        return StateResult(ErrorCode.UNKNOWN_SERVER_ERROR, refusal.message)

@@ -1,0 +1,60 @@
+"""The shell of the share coordinator, over `__share_group_state`."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafkapy.common.errors import ApiError, LogDirFailure
+from kafkapy.common.ports import Clock
+from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC
+from kafkapy.coordinator.shares.messages import ShareEffects
+from kafkapy.coordinator.shares.share_coordinator import ShareCoordinator
+from kafkapy.record.codec import Codec
+from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLog
+from kafkapy.server.coordinators.coordinator_service import CoordinatorService
+
+if TYPE_CHECKING:
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.coordinator.share.ShareCoordinator")
+
+
+class ShareService(CoordinatorService[ShareCoordinator, ShareEffects]):
+    """Drives one `ShareCoordinator` on the event loop."""
+
+    def __init__(
+        self,
+        coordinator: ShareCoordinator,
+        replicas: ReplicaManager,
+        clock: Clock,
+        config: KafkaConfig,
+        call_later: CallLater,
+    ) -> None:
+        log = CoordinatorLog(
+            SHARE_GROUP_STATE_TOPIC,
+            replicas,
+            clock,
+            call_later,
+            codec=Codec(config.get_int("share.coordinator.state.topic.compression.codec")),
+            timeout_ms=config.get_int("share.coordinator.write.timeout.ms"),
+            load_buffer_bytes=config.get_int("share.coordinator.load.buffer.size"),
+            logger=logger,
+        )
+        super().__init__(coordinator, log, clock, call_later)
+        self._replicas = replicas
+
+    def maintain(self) -> None:
+        """Write snapshots that are due, and delete records that are not needed any more."""
+        self.run(self.coordinator.maintain)
+        for index in self.coordinator.led_partitions:
+            offset = self.coordinator.prunable_offset(index)
+            try:
+                partition = self._replicas.get(SHARE_GROUP_STATE_TOPIC, index)
+                if offset > partition.log.log_start_offset:
+                    partition.delete_records(min(offset, partition.log.high_watermark))
+            except ApiError as error:
+                logger.warning("Cannot prune partition %d: %s", index, error.message)
+            except LogDirFailure as failure:
+                self._replicas.log_dir_failed(failure)

@@ -1,0 +1,122 @@
+"""Creates what a broker has of share groups."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.ports import Clock
+from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC
+from kafkapy.coordinator.config import ShareConfig
+from kafkapy.coordinator.shares.share_coordinator import ShareCoordinator
+from kafkapy.replication.shares.share_sessions import ShareSessions
+from kafkapy.server.coordinators.group_topics import GroupTopics
+from kafkapy.server.coordinators.share_configs import ShareConfigs
+from kafkapy.server.coordinators.share_fetches import ShareFetches
+from kafkapy.server.coordinators.share_offsets import ShareOffsets
+from kafkapy.server.coordinators.share_partitions import SharePartitions
+from kafkapy.server.coordinators.share_persister import SharePersister
+from kafkapy.server.coordinators.share_service import ShareService
+from kafkapy.server.interbroker.node_clients import NodeClients
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.replication.partition import Partition
+    from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.coordinators.group_service import GroupService
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.server.security.node_security import NodeSecurity
+
+
+CreateTopics = Callable[[list[str], int], Awaitable[object]]
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
+_WAIT_MS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The share coordinator, the way to all of them, and what members of share groups use."""
+
+    groups: GroupService
+    replicas: ReplicaManager
+    metadata: MetadataCache
+    service: ShareService
+    persister: SharePersister
+    configs: ShareConfigs
+    sessions: ShareSessions
+    partitions: SharePartitions
+    fetches: ShareFetches
+    offsets: ShareOffsets
+    fetch_bytes_max: int
+
+    def create_topic_by(self, create: CreateTopics, spawn: Spawn) -> None:
+        """Create `__share_group_state` when it is needed."""
+
+        async def made(created: Callable[[], None]) -> None:
+            try:
+                await create([SHARE_GROUP_STATE_TOPIC], _WAIT_MS)
+            finally:
+                created()
+
+        self.persister.create = lambda created: spawn(made(created))
+
+    def stop(self) -> None:
+        """Serve no share group any more."""
+        self.partitions.close()
+        self.persister.close()
+        self.offsets.close()
+        self.service.stop()
+
+
+def set_up_shares(
+    config: KafkaConfig,
+    replicas: ReplicaManager,
+    groups: GroupService,
+    metadata: MetadataCache,
+    waiter: MetadataWaiter,
+    security: NodeSecurity,
+    clock: Clock,
+) -> Shares:
+    """The parts of one broker; they follow the leadership of its replicas, as others do."""
+    broker_id, call_later = replicas.broker_id, asyncio.get_running_loop().call_later
+    topics = GroupTopics(metadata, waiter)
+    coordinator = ShareCoordinator(ShareConfig.from_values(config.values), clock, topics)
+    service = ShareService(coordinator, replicas, clock, config, call_later)
+
+    def nodes() -> NodeClients:
+        return NodeClients(
+            metadata,
+            config.inter_broker_listener,
+            str(broker_id),
+            request_timeout_ms=config.get_int("request.timeout.ms"),
+            security=security,
+        )
+
+    persister = SharePersister(broker_id, metadata, service, nodes(), call_later)
+    configs = ShareConfigs(config, groups.coordinator.own_configs, clock)
+    partitions = SharePartitions(replicas, persister, configs, clock, call_later)
+    groups.begin_shares(persister)
+    others = replicas.on_leadership
+
+    def on_leadership(partition: Partition, leads: bool) -> None:
+        others(partition, leads)
+        service.on_leadership(partition, leads)
+        partitions.on_leadership(partition)
+
+    replicas.on_leadership = on_leadership
+    return Shares(
+        groups,
+        replicas,
+        metadata,
+        service,
+        persister,
+        configs,
+        ShareSessions(config.get_int("group.share.max.share.sessions")),
+        partitions,
+        ShareFetches(replicas, partitions, configs, clock),
+        ShareOffsets(groups, persister, metadata, nodes()),
+        config.get_int("fetch.max.bytes"),
+    )

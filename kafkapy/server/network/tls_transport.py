@@ -1,0 +1,273 @@
+"""TLS between a socket's transport and a connection.
+
+uvloop computes handshakes on the event loop. Each takes up to some milliseconds of public-key
+operations, so clients that connect together held up all other connections. Here another thread
+computes each step of a handshake (docs/decisions/0058).
+
+    HANDSHAKE   a step runs in the thread, or waits for bytes  -> OPEN, or CLOSED
+    OPEN        encrypts and decrypts on the loop              -> CLOSED
+    CLOSED      nothing is sent or delivered any more
+
+While a step runs, the socket is not read: only one thread at a time uses OpenSSL's objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import ssl
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+RECEIVED_BYTES: Final = 1 << 18
+"""The bytes that are received at once. OpenSSL's buffer of each connection grows to them. A quarter
+of it costs 0.2 s/GB more.
+"""
+SENT_BYTES: Final = 1 << 16
+"""Encrypted bytes are passed to the socket when there are so many, or at the end of a write."""
+
+
+class State(enum.Enum):
+    """The states of the module's docstring."""
+
+    HANDSHAKE = enum.auto()
+    OPEN = enum.auto()
+    CLOSED = enum.auto()
+
+
+class TlsResources:
+    """The thread for handshakes, and the memory for received bytes, of all TLS connections of an
+    event loop.
+    """
+
+    def __init__(self) -> None:
+        self.received = memoryview(bytearray(RECEIVED_BYTES))
+        # One thread: handshakes must not take more than one core from the event loop.
+        self.thread = ThreadPoolExecutor(1, "tls-handshakes")
+
+    def close(self) -> None:
+        """End the thread after the step that runs. Later steps fail."""
+        self.thread.shutdown(wait=False, cancel_futures=True)
+
+
+class TlsTransport(asyncio.BufferedProtocol):
+    """The protocol of a socket's transport, and the transport of a connection.
+
+    Fixed: the TLS context of the handshake, and the factory of the connection, which is called
+    after it.
+    """
+
+    def __init__(
+        self,
+        resources: TlsResources,
+        context: Callable[[], ssl.SSLContext],
+        new_connection: Callable[[], asyncio.BufferedProtocol],
+    ) -> None:
+        self._resources = resources
+        self._context = context()
+        self._new_connection = new_connection
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = self._context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._state = State.HANDSHAKE
+        self._loop = asyncio.get_running_loop()
+        self._handshake: asyncio.Future[None] = self._loop.create_future()
+        self._socket: Any = None
+        self._connection: asyncio.BufferedProtocol | None = None
+        self._is_reading = True
+
+    async def handshake(self) -> None:
+        """Wait until the connection is made. If this is cancelled, the socket is closed.
+
+        Raises:
+            ssl.SSLError: the handshake failed.
+            OSError: the client went away.
+        """
+        try:
+            await self._handshake
+        except asyncio.CancelledError:
+            self.abort()
+            raise
+
+    # the socket's side
+
+    def connection_made(self, transport: Any) -> None:
+        self._socket = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._state = State.CLOSED
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.connection_lost(exc)
+        elif not self._handshake.done():
+            self._handshake.set_exception(exc or ConnectionResetError("the client went away"))
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._resources.received
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._incoming.write(self._resources.received[:nbytes])
+        if self._state is State.OPEN:
+            self._read()
+        elif self._state is State.HANDSHAKE:
+            self._step()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        if self._connection is not None:
+            self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._connection is not None:
+            self._connection.resume_writing()
+
+    # the handshake, and received bytes
+
+    def _step(self) -> None:
+        try:
+            step = self._loop.run_in_executor(self._resources.thread, self._tls.do_handshake)
+        except RuntimeError:  # the broker stops, and its thread has ended
+            self.abort()
+            return
+        self._socket.pause_reading()
+        step.add_done_callback(self._stepped)
+
+    def _stepped(self, step: asyncio.Future[None]) -> None:
+        error = asyncio.CancelledError() if step.cancelled() else step.exception()
+        if self._state is not State.HANDSHAKE:
+            return
+        self._send()  # also the alert that tells the client why
+        if isinstance(error, ssl.SSLWantReadError):
+            self._socket.resume_reading()
+        elif error is None:
+            self._open()
+        else:
+            if not self._handshake.done():
+                self._handshake.set_exception(error)
+            self.close()
+
+    def _open(self) -> None:
+        self._state = State.OPEN
+        self._connection = self._new_connection()
+        # Reading goes on first: the connection may pause it.
+        self._socket.resume_reading()
+        self._connection.connection_made(self)  # type: ignore[arg-type]  # as uvloop's: none
+        if not self._handshake.done():
+            self._handshake.set_result(None)
+        self._read()
+
+    def _read(self) -> None:
+        """Decrypt what was received, into the connection's buffers."""
+        incoming, tls, connection = self._incoming, self._tls, self._connection
+        while self._state is State.OPEN and self._is_reading:
+            if not (incoming.pending or tls.pending()):
+                break
+            assert connection is not None
+            filled, is_ended = self._decrypt(connection.get_buffer(-1))
+            if filled:
+                connection.buffer_updated(filled)
+            if is_ended:
+                connection.eof_received()
+                self.close()
+        if self._outgoing.pending:  # OpenSSL answers an update of keys, for example
+            self._send()
+
+    def _decrypt(self, buffer: Any) -> tuple[int, bool]:
+        """Fill a buffer: the number of its bytes, and whether the client ended TLS. An exception
+        costs more than a record, so it is not used to find the last one.
+        """
+        incoming, tls = self._incoming, self._tls
+        size, filled = len(buffer), 0
+        try:
+            while filled < size and (incoming.pending or tls.pending()):
+                rest: Any = buffer[filled:] if filled else buffer
+                count: int = tls.read(size - filled, rest)  # type: ignore[assignment]
+                if count == 0:
+                    return filled, True
+                filled += count
+        except ssl.SSLWantReadError:
+            pass  # the rest of a record is still to come
+        except ssl.SSLError as error:
+            logger.debug("Closing a connection: its TLS is broken: %s", error)
+            self.abort()
+        return filled, False
+
+    def _send(self) -> None:
+        """Pass encrypted bytes to the socket."""
+        if self._outgoing.pending and not self._socket.is_closing():
+            self._socket.write(self._outgoing.read())
+
+    # the connection's side
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Encrypt and send. A record takes 16 KiB."""
+        if self._state is not State.OPEN:
+            return
+        outgoing, encrypt, size, done = self._outgoing, self._tls.write, len(data), 0
+        try:
+            while done < size:
+                done += encrypt(memoryview(data)[done:] if done else data)
+                if outgoing.pending >= SENT_BYTES:
+                    self._send()
+        except ssl.SSLError as error:
+            logger.debug("Closing a connection: its TLS is broken: %s", error)
+            self.abort()
+            return
+        self._send()
+
+    def writelines(self, parts: list[Any]) -> None:
+        """Send together: each `write` would make a record of its own."""
+        self.write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def pause_reading(self) -> None:
+        """Deliver nothing until `resume_reading`."""
+        self._is_reading = False
+        self._socket.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Deliver again, first what was received before the pause, in a later turn."""
+        self._is_reading = True
+        self._socket.resume_reading()
+        if self._incoming.pending or self._tls.pending():
+            self._loop.call_soon(self._read)
+
+    def close(self) -> None:
+        """End TLS and close, after sending what is buffered. The client's end of TLS is not waited
+        for.
+        """
+        if self._state is State.OPEN:
+            try:
+                self._tls.unwrap()
+            except ssl.SSLError:
+                pass  # it wants to read the client's
+            self._send()
+        self._state = State.CLOSED
+        self._socket.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._state = State.CLOSED
+        self._socket.abort()
+
+    def is_closing(self) -> bool:
+        return self._state is State.CLOSED or bool(self._socket.is_closing())
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        self._socket.set_write_buffer_limits(high)
+
+    def get_write_buffer_size(self) -> int:
+        size: int = self._socket.get_write_buffer_size()
+        return size
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        if name == "ssl_object":
+            return self._tls
+        if name == "sslcontext":
+            return self._context
+        return self._socket.get_extra_info(name, default)

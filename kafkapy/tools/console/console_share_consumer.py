@@ -1,0 +1,104 @@
+"""Reads records as a member of a share group, and acknowledges them as they are printed
+(`org.apache.kafka.tools.consumer.ConsoleShareConsumer`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import IO, Final
+
+from confluent_kafka import AcknowledgeType, ShareConsumer
+from confluent_kafka import Message as RawMessage
+
+from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.tools.console.console_consumer import message_of
+from kafkapy.tools.console.message_formatter import Message
+from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer
+
+# Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
+_POLL_S: Final = 0.1
+
+
+class ConsoleShareConsumer:
+    """Prints records of a topic. Each is acknowledged with `kind`, or rejected if it cannot be
+    shown and `rejects_errors`."""
+
+    def __init__(
+        self,
+        topic: str,
+        properties: Mapping[str, str],
+        warn: Callable[[str], None],
+        *,
+        kind: AcknowledgeType = AcknowledgeType.ACCEPT,
+        rejects_errors: bool = False,
+    ) -> None:
+        """
+        Raises:
+            ConfigError: librdkafka refuses a property.
+        """
+        self._warn = warn
+        self._kind = kind
+        self._rejects_errors = rejects_errors
+        self._reporter = Reporter(warn)
+        self._consumer: ShareConsumer = make_share_consumer(properties, self._reporter)
+        self._consumer.subscribe([topic])
+        self.count = 0
+
+    def run(
+        self,
+        render: Callable[[Message], bytes],
+        out: IO[bytes],
+        *,
+        max_messages: int | None,
+        timeout_ms: int | None,
+    ) -> None:
+        """Print records until `max_messages`.
+
+        Raises:
+            TimeoutError: no record for `timeout_ms`.
+            ApiError: the consumer cannot continue.
+            KafkapyError: a record cannot be formatted, and is not to be rejected.
+        """
+        last = time.monotonic()
+        while max_messages is None or self.count < max_messages:
+            batch = self._consumer.poll(_POLL_S) or []
+            records = [raw for raw in batch if self._is_record(raw)]
+            for raw in records:
+                if max_messages is not None and self.count >= max_messages:
+                    self._consumer.acknowledge(raw, AcknowledgeType.RELEASE)
+                    continue
+                self.count += 1
+                self._consumer.acknowledge(raw, self._print(raw, render, out))
+            if records:
+                out.flush()
+                self._consumer.commit_sync()
+                last = time.monotonic()
+            elif timeout_ms is not None and (time.monotonic() - last) * 1000 >= timeout_ms:
+                raise TimeoutError
+
+    def _print(
+        self, raw: RawMessage, render: Callable[[Message], bytes], out: IO[bytes]
+    ) -> AcknowledgeType:
+        try:
+            message = message_of(raw)._replace(delivery_count=raw.delivery_count())
+            out.write(render(message))
+        except KafkapyError as error:
+            if not self._rejects_errors:
+                raise
+            self._warn(f"ERROR Error processing message, rejecting this message: {error}")
+            return AcknowledgeType.REJECT
+        return self._kind
+
+    def _is_record(self, raw: RawMessage) -> bool:
+        error = raw.error()
+        if error is None:
+            return True
+        if error.fatal():
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        self._reporter.tell(f"WARN {error.str()}")
+        return False
+
+    def close(self) -> None:
+        """Leave the group: what was not acknowledged is released."""
+        self._consumer.close()

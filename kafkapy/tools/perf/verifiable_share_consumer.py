@@ -1,0 +1,85 @@
+"""Reads and acknowledges records as a member of a share group, and prints each event as a JSON line
+(`org.apache.kafka.tools.VerifiableShareConsumer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from confluent_kafka import KafkaException, Message, ShareConsumer
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.tools.perf.verifiable_consumer import record_fields
+from kafkapy.tools.perf.verifiable_producer import Emit
+
+# Short, so that the end of the process is noticed.
+_POLL_S: Final = 0.1
+
+
+class VerifiableShareConsumer:
+    """Reads a topic. `emit` gets the name and the fields of each event."""
+
+    def __init__(
+        self, consumer: ShareConsumer, emit: Emit, *, max_messages: int = -1, verbose: bool = False
+    ) -> None:
+        self._consumer = consumer
+        self._emit = emit
+        self._max_messages = max_messages
+        self._verbose = verbose
+        self.consumed = 0
+
+    def run(self, topic: str) -> None:
+        """Read until the last record, or until the caller is ended. Call `finish` afterwards.
+
+        Raises:
+            ApiError: the consumer cannot continue.
+        """
+        self._emit("startup_complete", {})
+        self._consumer.subscribe([topic])
+        while self._max_messages < 0 or self.consumed < self._max_messages:
+            batch = self._consumer.poll(_POLL_S) or []
+            records = [message for message in batch if _is_record(message)]
+            if records:
+                self._take(records)
+
+    def finish(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+        self._emit("shutdown_complete", {})
+
+    def _take(self, records: Sequence[Message]) -> None:
+        self.consumed += len(records)
+        for message in records if self._verbose else ():
+            self._emit("record_data", record_fields(message))
+        partitions = _offsets(records)
+        self._emit("records_consumed", {"count": len(records), "partitions": partitions})
+        for message in records:
+            self._consumer.acknowledge(message)
+        fields = {"count": len(records), "partitions": partitions, "success": True}
+        try:
+            errors = self._consumer.commit_sync()
+            failed = [error for error in (errors or {}).values() if error is not None]
+        except KafkaException as error:
+            failed = [error]
+        if failed:
+            fields |= {"success": False, "error": str(failed[0])}
+        self._emit("offsets_acknowledged", fields)
+
+
+def _offsets(records: Sequence[Message]) -> list[dict[str, Any]]:
+    """The offsets of each partition, in the order of their first records."""
+    found: dict[tuple[Any, Any], list[Any]] = {}
+    for message in records:
+        found.setdefault((message.topic(), message.partition()), []).append(message.offset())
+    return [
+        {"topic": topic, "partition": partition, "count": len(offsets), "offsets": offsets}
+        for (topic, partition), offsets in found.items()
+    ]
+
+
+def _is_record(message: Message) -> bool:
+    error = message.error()
+    if error is not None and error.fatal():
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+    return error is None

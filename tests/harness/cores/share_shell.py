@@ -1,0 +1,68 @@
+"""A group coordinator with members of a share group, and a pretend share coordinator."""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment, partitions_of
+from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeatResult
+from kafkapy.coordinator.groups.share.messages import ShareHeartbeat, StateRequest
+from kafkapy.coordinator.groups.share.share_group import ShareGroup
+from tests.harness.cores.consumer_shell import ConsumerShell
+
+
+class ShareShell(ConsumerShell):
+    """With one topic `t` of four partitions. Share partitions begin when `begin` is called."""
+
+    def member(self, member_id: str, *topics: str) -> ShareMember:
+        """A member that has joined."""
+        member = ShareMember(self, member_id, topics or ("t",))
+        member.beat()
+        return member
+
+    def requests(self) -> list[StateRequest]:
+        """The requests for the share coordinator since the last call."""
+        return self.coordinator.take_state_requests()
+
+    def begin(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        """The share coordinator answers."""
+        for request in self.requests():
+            done = self.coordinator.share_states_initialized
+            self.perform(done(self.now_ms, request, error))
+
+    @property
+    def shares(self) -> ShareGroup:
+        group = self.group().consumer
+        assert isinstance(group, ShareGroup)
+        return group
+
+
+class ShareMember:
+    """One client."""
+
+    def __init__(self, shell: ShareShell, member_id: str, topics: tuple[str, ...]) -> None:
+        self.shell = shell
+        self.member_id = member_id
+        self.topics = topics
+        self.epoch = 0
+        self.assigned: Assignment = NOTHING
+
+    def beat(self, epoch: int | None = None) -> ConsumerHeartbeatResult:
+        """Heartbeat, and take what the answer says."""
+        request = ShareHeartbeat(
+            "g", self.member_id, self.epoch if epoch is None else epoch, client_id="c"
+        )
+        if request.member_epoch == 0:
+            request.subscribed_names = self.topics
+        result = self.shell.ask(self.shell.coordinator.share_heartbeat, request)
+        assert isinstance(result, ConsumerHeartbeatResult)
+        if result.error is ErrorCode.NONE:
+            self.epoch = result.member_epoch
+            if result.assignment is not None:
+                self.assigned = result.assignment
+        return result
+
+    @property
+    def partitions(self) -> set[tuple[str | None, int]]:
+        """The partitions that it has, by name."""
+        name_of = self.shell.topics.name_of
+        return {(name_of(t), index) for t, index in partitions_of(self.assigned)}

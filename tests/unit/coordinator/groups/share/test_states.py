@@ -1,0 +1,98 @@
+"""Share partitions of a group, as administrators alter and delete them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.groups.messages import DeleteGroups, ListGroups
+from kafkapy.coordinator.groups.share.messages import (
+    AlterShareOffsets,
+    DeleteShareOffsets,
+    ListShareStates,
+    ShareStatesDeleted,
+    StateRequest,
+)
+from tests.harness.cores.consumer_shell import topic_id
+from tests.harness.cores.share_shell import ShareShell
+
+T = topic_id(1)
+
+
+@pytest.fixture
+def shell() -> ShareShell:
+    """With an empty group that has share partitions."""
+    shell = ShareShell()
+    a = shell.member("a")
+    shell.begin()
+    a.beat()
+    a.beat(-1)
+    return shell
+
+
+def known(shell: ShareShell) -> object:
+    return shell.ask(shell.coordinator.list_share_states, ListShareStates("g")).partitions
+
+
+def test_altered_partitions_begin_in_a_new_epoch(shell: ShareShell) -> None:
+    epoch = shell.shares.epoch
+    request = AlterShareOffsets("g", {T: [1]})
+    result = shell.ask(shell.coordinator.alter_share_offsets, request)
+    assert (result.error, result.state_epoch) == (ErrorCode.NONE, epoch + 1)
+    assert shell.shares.state == "Empty"
+    a = shell.member("a")
+    result = shell.ask(shell.coordinator.alter_share_offsets, request)
+    assert result.error is ErrorCode.NON_EMPTY_GROUP
+    assert a.partitions
+
+
+def test_an_altered_group_may_be_new(shell: ShareShell) -> None:
+    request = AlterShareOffsets("new", {T: [1]})
+    result = shell.ask(shell.coordinator.alter_share_offsets, request)
+    done = StateRequest("new", result.state_epoch, result.partitions)
+    shell.perform(shell.coordinator.share_states_initialized(0, done, ErrorCode.NONE))
+    listed = shell.ask(shell.coordinator.list_share_states, ListShareStates("new"))
+    assert listed.partitions == {T: frozenset({1})}
+
+
+def test_a_group_is_deleted_after_its_states(shell: ShareShell) -> None:
+    delete = DeleteGroups(["g"])
+    errors = shell.ask(shell.coordinator.delete_groups, delete).errors
+    assert errors == {"g": ErrorCode.NON_EMPTY_GROUP}
+    marked = shell.ask(shell.coordinator.delete_share_offsets, DeleteShareOffsets("g", None))
+    assert marked.partitions == {T: frozenset(range(4))}
+    assert known(shell) == {}
+    shell.fail_over()  # the states are deleted again
+    marked = shell.ask(shell.coordinator.delete_share_offsets, DeleteShareOffsets("g", None))
+    assert marked.partitions == {T: frozenset(range(4))}
+    shell.ask(shell.coordinator.share_states_deleted, ShareStatesDeleted("g", [T]))
+    errors = shell.ask(shell.coordinator.delete_groups, delete).errors
+    assert errors == {"g": ErrorCode.NONE}
+    shell.fail_over()
+    assert not shell.group_is_known()
+
+
+def test_deleted_partitions_begin_again_with_the_next_member(shell: ShareShell) -> None:
+    shell.ask(shell.coordinator.delete_share_offsets, DeleteShareOffsets("g", [T]))
+    a = shell.member("a")
+    assert not shell.requests(), "the states are being deleted"
+    shell.ask(shell.coordinator.share_states_deleted, ShareStatesDeleted("g", [T]))
+    a.beat()
+    shell.begin()
+    a.beat()
+    assert len(a.partitions) == 4
+
+
+def test_unknown_groups(shell: ShareShell) -> None:
+    for method, request in (
+        (shell.coordinator.list_share_states, ListShareStates("x")),
+        (shell.coordinator.delete_share_offsets, DeleteShareOffsets("x", None)),
+        (shell.coordinator.share_states_deleted, ShareStatesDeleted("x", [T])),
+    ):
+        assert shell.ask(method, request).error is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_share_group_is_listed_and_does_not_expire(shell: ShareShell) -> None:
+    shell.perform(shell.coordinator.expire_offsets(10**15))
+    [row] = shell.ask(shell.coordinator.list_groups, ListGroups(types_filter=["Share"])).groups
+    assert row == ("g", "share", "Empty", "share")

@@ -1,0 +1,247 @@
+"""The share coordinator with a pretend log: what it answers, writes, and finds again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.share_state import DeliveryState, SharePartitionKey, StateBatch
+from kafkapy.coordinator.config import ShareConfig
+from kafkapy.coordinator.effects import Append
+from kafkapy.coordinator.shares.messages import (
+    DeleteState,
+    InitializeState,
+    ReadState,
+    ReadSummary,
+    ShareEffects,
+    StateRequest,
+    StateResult,
+    WriteState,
+)
+from kafkapy.coordinator.shares.share_coordinator import ShareCoordinator
+from kafkapy.record.builder import RecordData, build_batch
+from tests.harness.cores.consumer_shell import FakeTopics
+from tests.harness.cores.ports import ManualClock
+
+ACKED, FREE = DeliveryState.ACKNOWLEDGED, DeliveryState.AVAILABLE
+CONFIG = ShareConfig(
+    share_coordinator_state_topic_num_partitions=1,
+    share_coordinator_snapshot_update_records_per_snapshot=2,
+)
+
+
+class Shell:
+    """One partition of the topic. Appends are replicated at once, unless they are held."""
+
+    def __init__(self) -> None:
+        self.topics = FakeTopics()
+        self.key = SharePartitionKey("g", self.topics.create("t", 2), 0)
+        self.clock = ManualClock()
+        self.log: list[RecordData] = []
+        self.held: list[Append] | None = None
+        self.answers: dict[str, StateResult] = {}
+        self.sent = 0
+        self.coordinator = self.load()
+
+    def load(self, leader_epoch: int = 0) -> ShareCoordinator:
+        coordinator = ShareCoordinator(CONFIG, self.clock, self.topics)
+        assert coordinator.start_loading(0, leader_epoch)
+        if self.log:
+            coordinator.replay_batches(0, build_batch(self.log))
+        coordinator.finish_loading(0, 0)
+        self.coordinator = coordinator
+        return coordinator
+
+    def send(self, request: StateRequest) -> str:
+        """The token of a request."""
+        self.sent += 1
+        token = str(self.sent)
+        self.perform(self.coordinator.handle(0, token, request))
+        return token
+
+    def ask(self, request: StateRequest) -> StateResult:
+        return self.answers[self.send(request)]
+
+    def perform(self, effects: ShareEffects) -> None:
+        for token, result in effects.replies:
+            assert token not in self.answers
+            self.answers[str(token)] = result
+        for append in effects.appends:
+            if self.held is None:
+                self.complete(append)
+            else:
+                self.held.append(append)
+
+    def complete(self, append: Append, error: ErrorCode = ErrorCode.NONE) -> None:
+        offset = -1
+        if error in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
+            offset = len(self.log)
+            self.log += append.records
+        self.perform(self.coordinator.append_completed(0, append.append_id, error, offset))
+
+    def write(self, first: int, last: int, **changes: int) -> WriteState:
+        batches = (StateBatch(first, last, ACKED, 1),)
+        write = WriteState(self.key, 1, 0, 0, 0, batches)
+        return replace(write, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def shell() -> Shell:
+    shell = Shell()
+    assert shell.ask(InitializeState(shell.key, 1, 0)).error is ErrorCode.NONE
+    return shell
+
+
+def read(shell: Shell, leader_epoch: int = 0) -> StateResult:
+    return shell.ask(ReadState(shell.key, leader_epoch))
+
+
+def test_state_is_read_as_written_and_after_a_replay(shell: Shell) -> None:
+    for first in (0, 2, 4, 8):  # with a snapshot after two updates
+        assert shell.ask(shell.write(first, first + 1)).error is ErrorCode.NONE
+    shell.ask(shell.write(20, 20, start_offset=2, delivery_complete_count=9))
+    before = read(shell)
+    assert before == StateResult(
+        state_epoch=1,
+        start_offset=2,
+        delivery_complete_count=9,
+        batches=(
+            StateBatch(2, 5, ACKED, 1),
+            StateBatch(8, 9, ACKED, 1),
+            StateBatch(20, 20, ACKED, 1),
+        ),
+    )
+    assert [record.key[1] for record in shell.log if record.key] == [0, 1, 1, 0, 1, 1]
+    shell.load()
+    assert read(shell) == before
+    summary = shell.ask(ReadSummary(shell.key))
+    assert summary == replace(before, batches=())
+
+
+def test_an_earlier_leader_and_an_earlier_state_are_fenced(shell: Shell) -> None:
+    assert read(shell, leader_epoch=3).leader_epoch == 0
+    assert shell.ask(shell.write(0, 1)).error is ErrorCode.FENCED_LEADER_EPOCH
+    assert read(shell, leader_epoch=2).error is ErrorCode.FENCED_LEADER_EPOCH
+    shell.load()
+    assert shell.ask(shell.write(0, 1)).error is ErrorCode.FENCED_LEADER_EPOCH
+    assert shell.ask(InitializeState(shell.key, 0, 5)).error is ErrorCode.FENCED_STATE_EPOCH
+    assert shell.ask(InitializeState(shell.key, 2, 5)).error is ErrorCode.NONE
+    write = shell.write(0, 1, leader_epoch=3)
+    assert shell.ask(write).error is ErrorCode.FENCED_STATE_EPOCH
+    assert read(shell, leader_epoch=3).start_offset == 5
+    assert read(shell, leader_epoch=3).batches == ()
+
+
+def test_an_initialization_that_is_sent_again_changes_nothing(shell: Shell) -> None:
+    """Its first answer was lost, and members have acknowledged records since."""
+    shell.ask(shell.write(0, 1, start_offset=2))
+    before = read(shell)
+    assert shell.ask(InitializeState(shell.key, 1, 0)) == StateResult()
+    assert read(shell) == before
+
+
+def test_a_write_that_comes_late_undoes_nothing(shell: Shell) -> None:
+    """It was sent again, and the first one was still on its way."""
+    released = replace(shell.write(3, 4), batches=(StateBatch(3, 4, FREE, 1),), start_offset=1)
+    accepted = replace(released, batches=(StateBatch(3, 4, ACKED, 2),), start_offset=3)
+    for write in (released, accepted, released):
+        assert shell.ask(write).error is ErrorCode.NONE
+    before = read(shell)
+    assert (before.start_offset, before.batches) == (3, accepted.batches)
+    shell.load()
+    assert read(shell) == before
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [StateBatch(3, 2, ACKED, 1)],
+        [StateBatch(-1, 2, ACKED, 1)],
+        [StateBatch(1, 2, ACKED, -1)],
+        [StateBatch(1, 2, ACKED, 1), StateBatch(2, 3, ACKED, 1)],
+        [StateBatch(n, n, ACKED, 1) for n in range(20_001)],
+    ],
+    ids=["upside down", "negative", "negative count", "overlapping", "too many"],
+)
+def test_batches_that_are_none(shell: Shell, batches: list[StateBatch]) -> None:
+    write = replace(shell.write(0, 1), batches=batches)
+    assert shell.ask(write).error is ErrorCode.INVALID_REQUEST
+    assert read(shell).batches == ()
+
+
+def test_requests_wait_for_the_append_before_them(shell: Shell) -> None:
+    shell.held = []
+    tokens = [shell.send(shell.write(0, 1)), shell.send(shell.write(2, 3))]
+    tokens.append(shell.send(ReadState(shell.key, 0)))
+    assert len(shell.held) == 1
+    shell.complete(shell.held.pop(), ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert shell.answers[tokens[0]].error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert tokens[1] not in shell.answers
+    shell.complete(shell.held.pop())
+    assert shell.answers[tokens[1]].error is ErrorCode.NONE
+    assert shell.answers[tokens[2]].batches == (StateBatch(2, 3, ACKED, 1),)
+
+
+def test_a_record_that_is_late_counts(shell: Shell) -> None:
+    shell.held = []
+    token = shell.send(shell.write(0, 1))
+    shell.complete(shell.held.pop(), ErrorCode.REQUEST_TIMED_OUT)
+    assert shell.answers[token].error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shell.held = None
+    before = read(shell)
+    assert before.batches == (StateBatch(0, 1, ACKED, 1),)
+    shell.load()
+    assert read(shell) == before
+
+
+def test_what_does_not_exist(shell: Shell) -> None:
+    other = shell.key._replace(group_id="other")
+    assert shell.ask(ReadState(other, 0)).error is ErrorCode.INVALID_REQUEST
+    write = replace(shell.write(0, 1), key=other)
+    assert shell.ask(write).error is ErrorCode.INVALID_REQUEST
+    assert shell.ask(ReadSummary(other)) == StateResult()
+    for partition, error in (
+        (2, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (-1, ErrorCode.INVALID_REQUEST),
+    ):
+        key = shell.key._replace(partition=partition)
+        assert shell.ask(ReadState(key, 0)).error is error
+    shell.topics.is_known = False
+    assert read(shell).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_deleted_state_is_gone(shell: Shell) -> None:
+    assert shell.ask(DeleteState(shell.key)).error is ErrorCode.NONE
+    assert read(shell).error is ErrorCode.INVALID_REQUEST
+    shell.load()
+    assert read(shell).error is ErrorCode.INVALID_REQUEST
+    assert shell.ask(DeleteState(shell.key)).error is ErrorCode.NONE
+
+
+def test_another_leader(shell: Shell) -> None:
+    shell.held = []
+    tokens = [shell.send(shell.write(0, 1)), shell.send(shell.write(2, 3))]
+    shell.perform(shell.coordinator.unload(0, 1))
+    shell.complete(shell.held.pop(), ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    errors = [shell.answers[token].error for token in tokens]
+    assert errors == [ErrorCode.NOT_COORDINATOR] * 2
+    shell.perform(shell.coordinator.shutdown())
+    assert read(shell).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_unused_states_do_not_keep_the_log(shell: Shell) -> None:
+    cold = shell.key._replace(partition=1)
+    shell.ask(InitializeState(cold, 1, 0))
+    shell.clock.now_ms += 300_000
+    shell.ask(InitializeState(shell.key, 2, 0))
+    assert shell.coordinator.prunable_offset(0) == 1
+    shell.perform(shell.coordinator.maintain(0))
+    assert shell.coordinator.prunable_offset(0) == 2
+    shell.clock.now_ms += 300_000  # all are unused: nothing would be gained
+    shell.perform(shell.coordinator.maintain(0))
+    assert len(shell.log) == 4
+    shell.topics.delete("t")
+    shell.perform(shell.coordinator.maintain(0))
+    assert shell.coordinator.prunable_offset(0) == len(shell.log) == 6

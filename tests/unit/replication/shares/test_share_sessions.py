@@ -1,0 +1,65 @@
+"""Share sessions: epochs, partitions and their limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.replication.shares.share_sessions import SessionKey, ShareSessions, TopicIdIndex
+from tests.harness.cores.consumer_shell import topic_id
+
+KEY = SessionKey("g", "m")
+P0, P1 = (TopicIdIndex(topic_id(1), index) for index in range(2))
+
+
+def refused(sessions: ShareSessions, key: SessionKey, epoch: int) -> ErrorCode:
+    with pytest.raises(ApiError) as refusal:
+        sessions.open(key, epoch, [], [])
+    return refusal.value.code
+
+
+def test_a_session_goes_on_with_the_next_epoch() -> None:
+    sessions = ShareSessions(2)
+    assert refused(sessions, KEY, 1) is ErrorCode.SHARE_SESSION_NOT_FOUND
+    session = sessions.open(KEY, 0, [P0, P1], [])
+    assert sessions.open(KEY, 1, [], []) is session
+    assert refused(sessions, KEY, 1) is ErrorCode.INVALID_SHARE_SESSION_EPOCH
+    assert sessions.use(KEY, 2) is session
+    assert sessions.use(KEY, -1) is session
+    session.epoch = 2**31 - 1
+    sessions.use(KEY, 2**31 - 1)
+    assert session.epoch == 1
+    assert sessions.open(KEY, 0, [P0], []) is not session
+    assert sessions.has_group("g")
+    sessions.close(KEY)
+    assert not sessions.has_group("g")
+
+
+def test_all_partitions_have_their_turn() -> None:
+    session = ShareSessions(1).open(KEY, 0, [P0, P1], [])
+    assert session.plan() == [P0, P1]
+    assert session.plan() == [P1, P0]
+    session.partitions.pop(P0)
+    assert session.plan() == [P1]
+
+
+def test_forgotten_partitions_are_not_read() -> None:
+    sessions = ShareSessions(1)
+    sessions.open(KEY, 0, [P0, P1], [])
+    assert sessions.open(KEY, 1, [], [P0]).plan() == [P1]
+
+
+def test_a_session_is_of_the_connection_that_has_opened_it() -> None:
+    sessions, first, second = ShareSessions(2), object(), object()
+    session = sessions.open(KEY, 0, [P0], [], first)
+    sessions.open(KEY, 1, [], [], second)
+    assert (sessions.of(first), sessions.of(second)) == ([session], [])
+
+
+def test_a_broker_has_a_limit_of_sessions() -> None:
+    sessions = ShareSessions(1)
+    sessions.open(KEY, 0, [P0], [])
+    other = KEY._replace(member_id="n")
+    assert refused(sessions, other, 0) is ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    sessions.open(KEY, 0, [P0], [])
+    assert len(sessions) == 1

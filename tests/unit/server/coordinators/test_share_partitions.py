@@ -1,0 +1,250 @@
+"""Share partitions over a pretend share coordinator: one request at a time, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.share_state import DeliveryState, SharePartitionKey, StateBatch
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.shares.messages import ReadState, StateRequest, StateResult, WriteState
+from kafkapy.replication.shares.share_partition import Acknowledgement, RecordBatch, ShareLimits
+from kafkapy.server.coordinators.share_partitions import LedShare, SharePartitions
+from tests.harness.cores.consumer_shell import topic_id
+from tests.harness.cores.ports import ManualClock
+
+KEY = SharePartitionKey("g", topic_id(1), 0)
+LOCK_MS = 30_000
+
+
+class Parts:
+    """One led partition; the share coordinator answers when a test says so."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[StateRequest, Callable[[StateResult], None]]] = []
+        self.clock = ManualClock()
+        self.checked: list[object] = []
+        self.timers: list[Callable[[], None]] = []
+        self.answers: list[ErrorCode] = []
+        self.limits = ShareLimits()
+        self.partition: Any = SimpleNamespace(
+            leader_epoch=3,
+            topic_partition=TopicPartition("t", 0),
+            log=SimpleNamespace(log_start_offset=0, high_watermark=9),
+        )
+        self.purgatory = SimpleNamespace(check=self.checked.append)
+        replicas: Any = SimpleNamespace(fetch_purgatory=self.purgatory)
+        persister: Any = SimpleNamespace(
+            send=lambda request, answered: self.requests.append((request, answered))
+        )
+        configs: Any = SimpleNamespace(
+            limits=lambda group_id: self.limits, start_offset=lambda group_id, log: 4
+        )
+        later: Any = self._call_later
+        self.shares = SharePartitions(replicas, persister, configs, self.clock, later)
+
+    def _call_later(self, delay_s: float, step: Callable[[], None]) -> Any:
+        self.timers.append(step)
+        return SimpleNamespace(cancel=lambda: None)
+
+    def answer(self, error: ErrorCode = ErrorCode.NONE, **state: Any) -> StateRequest:
+        request, answered = self.requests.pop(0)
+        answered(StateResult(error, **state))
+        return request
+
+    def loaded(self) -> LedShare:
+        led = self.shares.find(KEY, self.partition)
+        assert self.answer(start_offset=0, state_epoch=2) == ReadState(KEY, 3)
+        return led
+
+    def acquire(self, led: LedShare, *batches: RecordBatch) -> None:
+        assert led.shares is not None
+        offset = led.shares.next_fetch_offset
+        led.shares.acquire(self.clock.monotonic_ms(), "m", offset, batches, 100, 100)
+        self.shares.arm(led)
+
+    def accept(self, led: LedShare, first: int, last: int) -> None:
+        acks = [Acknowledgement(first, last, [1])]
+        self.shares.acknowledge(led, "m", acks, lambda error, message: self.answers.append(error))
+
+
+@pytest.fixture
+def parts() -> Iterator[Parts]:
+    parts = Parts()
+    yield parts
+    parts.shares.close()
+
+
+def test_a_share_partition_is_loaded_once(parts: Parts) -> None:
+    led = parts.shares.find(KEY, parts.partition)
+    assert parts.shares.find(KEY, parts.partition) is led
+    assert parts.shares.known(KEY) is None
+    parts.answer(state_epoch=1, start_offset=4)
+    assert parts.shares.known(KEY) is led
+    assert led.shares is not None
+    assert led.shares.start_offset == 4
+    assert parts.checked == [KEY], "a fetch may go on"
+
+
+def test_where_a_new_share_partition_begins_is_stored_before_anything_is_delivered(
+    parts: Parts,
+) -> None:
+    """The next leader would begin at its own latest offset."""
+    led = parts.shares.find(KEY, parts.partition)
+    assert parts.answer(state_epoch=1) == ReadState(KEY, 3)
+    assert parts.shares.known(KEY) is None
+    assert parts.answer() == WriteState(KEY, 1, 3, 4, 0)
+    assert led.shares is not None
+    assert (led.shares.start_offset, led.shares.state_epoch) == (4, 1), "where the config says"
+
+
+def test_a_beginning_that_is_not_stored_is_an_error_of_loading(parts: Parts) -> None:
+    led = parts.shares.find(KEY, parts.partition)
+    parts.answer(state_epoch=1)
+    parts.answer(ErrorCode.FENCED_LEADER_EPOCH)
+    assert led.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_fetches_that_are_checked_check_others_one_after_the_other(parts: Parts) -> None:
+    """A hundred of them within each other would be too deep."""
+    depth = deepest = 0
+
+    def check(key: object) -> None:
+        nonlocal depth, deepest
+        depth += 1
+        deepest = max(deepest, depth)
+        parts.checked.append(key)
+        if len(parts.checked) < 5:
+            parts.shares.forget(parts.shares.find(KEY, parts.partition))
+        depth -= 1
+
+    parts.purgatory.check = check
+    parts.shares.forget(parts.shares.find(KEY, parts.partition))
+    assert (len(parts.checked), deepest) == (5, 1)
+
+
+def test_configs_that_change_count_for_the_next_fetch(parts: Parts) -> None:
+    """Members hear of the new duration of locks at once."""
+    led = parts.loaded()
+    parts.limits = ShareLimits(lock_duration_ms=1)
+    parts.shares.find(KEY, parts.partition)
+    assert led.shares is not None
+    assert led.shares.limits == parts.limits
+
+
+def test_after_the_end_nothing_is_loaded(parts: Parts) -> None:
+    parts.loaded()
+    parts.shares.close()
+    with pytest.raises(ApiError) as refusal:
+        parts.shares.find(KEY, parts.partition)
+    assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_changes_are_stored_one_after_the_other_and_together(parts: Parts) -> None:
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 9))
+    parts.accept(led, 0, 1)
+    parts.accept(led, 4, 5)
+    parts.accept(led, 6, 7)
+    assert len(parts.requests) == 1
+    first = parts.answer()
+    assert isinstance(first, WriteState)
+    assert (first.state_epoch, first.leader_epoch, len(first.batches)) == (2, 3, 1)
+    assert parts.answers == [ErrorCode.NONE]
+    second = parts.answer()
+    assert isinstance(second, WriteState)
+    assert (second.start_offset, second.delivery_complete_count) == (2, 4)
+    assert second.batches == [StateBatch(4, 7, DeliveryState.ACKNOWLEDGED, 1)]
+    assert parts.answers == [ErrorCode.NONE] * 3
+
+
+def test_an_expired_lock_does_not_undo_what_came_after_it(parts: Parts) -> None:
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.accept(led, 0, 0)
+    parts.clock.now_ms += LOCK_MS
+    parts.timers.pop()()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.accept(led, 1, 1)
+    parts.answer()
+    last = parts.answer()
+    assert isinstance(last, WriteState)
+    assert last.batches == [StateBatch(1, 1, DeliveryState.ACKNOWLEDGED, 2)]
+    assert not parts.requests
+
+
+def test_a_change_that_is_not_stored_is_told(parts: Parts) -> None:
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.accept(led, 0, 1)
+    parts.answer(ErrorCode.NETWORK_EXCEPTION)
+    assert parts.answers == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert parts.shares.known(KEY) is led
+    parts.accept(led, 0, 1)
+    parts.answer(ErrorCode.FENCED_STATE_EPOCH)
+    assert parts.answers[-1] is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert parts.shares.known(KEY) is None, "it is loaded again"
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.accept(led, 0, 1)
+    parts.answer(ErrorCode.INVALID_REQUEST)
+    assert parts.shares.known(KEY) is None, "it was deleted"
+
+
+def test_errors_of_loading(parts: Parts) -> None:
+    parts.shares.find(KEY, parts.partition)
+    parts.answer(ErrorCode.NOT_COORDINATOR)
+    led = parts.shares.find(KEY, parts.partition)
+    parts.answer(ErrorCode.INVALID_REQUEST)
+    assert led.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    parts.shares.forget(led)
+    led = parts.shares.find(KEY, parts.partition)
+    parts.answer(ErrorCode.FENCED_LEADER_EPOCH)
+    assert led.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_another_leadership_begins_anew(parts: Parts) -> None:
+    led = parts.loaded()
+    parts.partition.leader_epoch = 4
+    assert parts.shares.find(KEY, parts.partition) is not led
+    assert parts.requests.pop()[0] == ReadState(KEY, 4)
+    parts.shares.on_leadership(parts.partition)
+    assert parts.shares.find(KEY, parts.partition).shares is None
+
+
+def test_a_group_without_sessions_is_forgotten_when_its_records_are_released(parts: Parts) -> None:
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.shares.release("m", "g")
+    parts.shares.unuse("g")
+    assert parts.shares.known(KEY) is led
+    released = parts.answer()
+    assert isinstance(released, WriteState)
+    assert released.batches == [StateBatch(0, 1, DeliveryState.AVAILABLE, 0)]
+    assert parts.shares.known(KEY) is None
+
+
+def test_a_group_without_sessions_is_not_forgotten_while_a_change_is_stored(parts: Parts) -> None:
+    """It would be read again before that change is there."""
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.clock.now_ms += LOCK_MS
+    parts.timers.pop()()
+    parts.shares.unuse("g")
+    assert parts.shares.known(KEY) is led
+    parts.answer()
+    assert parts.shares.known(KEY) is None
+
+
+def test_a_group_that_has_a_session_again_is_kept(parts: Parts) -> None:
+    led = parts.loaded()
+    parts.acquire(led, RecordBatch(0, 1))
+    parts.shares.unuse("g")
+    parts.shares.find(KEY, parts.partition)
+    parts.accept(led, 0, 1)
+    parts.answer()
+    assert parts.shares.known(KEY) is led

@@ -1,0 +1,96 @@
+"""Requests to share coordinators: where they go, and when they are sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC
+from kafkapy.coordinator.shares.messages import ReadState, StateResult
+from kafkapy.server.coordinators.share_persister import SharePersister
+from kafkapy.server.interbroker.node_client import NodeUnavailable
+from tests.harness.cores.consumer_shell import topic_id
+
+KEY = SharePartitionKey("g", topic_id(1), 2)
+REQUEST = ReadState(KEY, 3)
+
+
+class Parts:
+    """A broker 1 with one partition of the topic, which `leader` leads; nothing waits for time."""
+
+    def __init__(self, leader: int | None) -> None:
+        self.topics: dict[str, Any] = {}
+        if leader is not None:
+            self.lead(leader)
+        self.local: list[Callable[[StateResult], None]] = []
+        self.remote: list[Callable[[Any], None]] = []
+        self.later: list[Callable[[], None]] = []
+        self.results: list[StateResult] = []
+        service = SimpleNamespace(coordinator=SimpleNamespace(handle=None), ask=self._ask)
+        nodes = SimpleNamespace(of=self._of, close=lambda: None)
+        self.persister = SharePersister(
+            1,
+            SimpleNamespace(image=SimpleNamespace(topics=self.topics)),  # type: ignore[arg-type]
+            service,  # type: ignore[arg-type]
+            nodes,  # type: ignore[arg-type]
+            lambda delay_s, step: self.later.append(step),  # type: ignore[arg-type,return-value]
+        )
+        self.persister.send(REQUEST, self.results.append)
+
+    def lead(self, leader: int) -> None:
+        partitions = {0: SimpleNamespace(leader=leader)}
+        self.topics[SHARE_GROUP_STATE_TOPIC] = SimpleNamespace(partitions=partitions)
+
+    def _ask(self, method: object, request: object, answered: Any) -> None:
+        assert request is REQUEST
+        self.local.append(answered)
+
+    def _of(self, broker_id: int) -> Any:
+        if broker_id == 3:
+            raise NodeUnavailable("away")
+        return SimpleNamespace(call=lambda message, version, answered: self.remote.append(answered))
+
+
+def test_this_broker_is_asked_without_the_network() -> None:
+    parts = Parts(leader=1)
+    parts.local.pop()(StateResult(start_offset=5))
+    assert parts.results == [StateResult(start_offset=5)]
+
+
+def test_another_broker_that_is_gone_is_followed_by_its_successor() -> None:
+    parts = Parts(leader=2)
+    parts.remote.pop()(NodeUnavailable("gone"))
+    parts.lead(3)
+    parts.later.pop()()
+    parts.lead(1)
+    parts.later.pop()()
+    parts.local.pop()(StateResult(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    parts.later.pop()()
+    assert parts.results == []
+    parts.local.pop()(StateResult(ErrorCode.FENCED_LEADER_EPOCH))
+    assert parts.results == [StateResult(ErrorCode.FENCED_LEADER_EPOCH)]
+
+
+def test_it_gives_up_in_the_end() -> None:
+    parts = Parts(leader=3)
+    while parts.later:
+        parts.later.pop()()
+    assert [result.error for result in parts.results] == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    parts = Parts(leader=1)
+    parts.persister.close()
+    parts.local.pop()(StateResult(ErrorCode.NOT_COORDINATOR))
+    assert [result.error for result in parts.results] == [ErrorCode.NOT_COORDINATOR]
+
+
+def test_the_topic_is_created_first() -> None:
+    parts = Parts(leader=None)
+    created: list[Callable[[], None]] = []
+    parts.persister.create = created.append
+    parts.later.pop()()
+    parts.lead(1)
+    created.pop()()
+    parts.later.pop()()
+    assert len(parts.local) == 1
