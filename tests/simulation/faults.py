@@ -14,6 +14,7 @@ from kafkapy.zk.stores import paths
 from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Violation
 from tests.simulation.cluster import RETAINED, TABLE, TOPIC, TRIMMED, Cluster
+from tests.simulation.courses import COURSES
 from tests.simulation.ensemble import HOST as ZOOKEEPER
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.kill_points import KILL_POINTS, disarm, kill_at
@@ -287,8 +288,8 @@ class Faults:
     # disks
 
     def disk_failure(self) -> bool:
-        node = self._some()
-        if node is None:
+        node = self.world.random.choice((self._some, self._leader))()
+        if node is None or not node.is_serving:
             return False
         disk = node.faulty_disk
         disk.prefix = self.world.random.choice(node.log_dirs)
@@ -499,4 +500,5 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "slow disk": Faults.slow_disk,
     "few descriptors": Faults.few_descriptors,
     "lost checkpoint": Faults.lost_checkpoint,
+    **COURSES,
 }

@@ -70,7 +70,7 @@ FAULT_WEIGHTS = {
     "lost answer": 3,
     "depose controller": 3,
     "slow link": 3,
-    "disk failure": 2,
+    "disk failure": 5,
     "reassign": 6,
     "cancel reassignment": 2,
     "preferred election": 4,
@@ -85,6 +85,13 @@ FAULT_WEIGHTS = {
     "slow disk": 3,
     "few descriptors": 2,
     "lost checkpoint": 3,
+    "stranded move": 4,
+    "joiner expires": 4,
+    "deposed at work": 3,
+    "all die at a decision": 4,
+    "late proposal": 4,
+    "placed on the dead": 3,
+    "leaves while cleaned": 4,
 }
 
 

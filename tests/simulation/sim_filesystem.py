@@ -216,6 +216,15 @@ class SimFileSystem:
     def open_files_limit(self) -> int:
         return 64
 
+    def unsynced_cuts(self, directory: str) -> list[str]:
+        """The segments of a log whose truncation a power cut may undo."""
+        return [
+            path
+            for path, inode in self._files.items()
+            if path.startswith(f"{directory}/") and path.endswith(".log")
+            and any(data is None for _, data in inode.waiting)
+        ]  # fmt: skip
+
     # the process ends, the power is cut
 
     def process_ended(self) -> None:
