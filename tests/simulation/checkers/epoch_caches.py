@@ -7,13 +7,14 @@ code than production's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.partition import Partition
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.simulation.checkers.base import Checker, PartitionKey
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import RETAINED, TRIMMED, Cluster
 from tests.simulation.node import Node
 
 _READ_BYTES: Final = 1 << 20
@@ -50,12 +51,14 @@ class EpochCaches(Checker):
         if entries == known.entries and len(known.found) == before:
             return
         known.entries = entries
-        for earlier, later in zip(entries, entries[1:], strict=False):
+        for earlier, later in pairwise(entries):
             if earlier[0] >= later[0] or earlier[1] >= later[1]:
                 self.violated(f"{where} has the epochs {entries}, which do not ascend")
+        start = log.log_start_offset
+        if key.topic_partition.topic in (TRIMMED, RETAINED) and entries:
+            start = max(start, entries[0][1])  # a log may begin earlier again after a crash
         for epoch, offset in known.found:
-            cached = log.epochs.epoch_for_offset(offset)
-            if offset >= log.log_start_offset and cached != epoch:
+            if offset >= start and log.epochs.epoch_for_offset(offset) != epoch:
                 self.violated(
                     f"{where}: offset {offset} was written in epoch {epoch}; the epochs are"
                     f" {entries}"
