@@ -30,6 +30,16 @@ class _Inode:
     waiting: list[tuple[int, bytes | None]] = field(default_factory=list)
     modified_ms: int = 0
 
+    @property
+    def may_grow_back(self) -> bool:
+        """Whether a truncation waits that took something away."""
+        end = len(self.durable)
+        for position, data in self.waiting:
+            if data is None and position < end:
+                return True
+            end = max(end, position + len(data or b""))
+        return False
+
 
 class SimFile:
     """An open file; it outlives its name, as on POSIX."""
@@ -221,9 +231,8 @@ class SimFileSystem:
         return [
             path
             for path, inode in self._files.items()
-            if path.startswith(f"{directory}/") and path.endswith(".log")
-            and any(data is None for _, data in inode.waiting)
-        ]  # fmt: skip
+            if path.startswith(f"{directory}/") and path.endswith(".log") and inode.may_grow_back
+        ]
 
     # the process ends, the power is cut
 
