@@ -85,14 +85,18 @@ FAULT_WEIGHTS = {
     "slow disk": 3,
     "few descriptors": 2,
     "lost checkpoint": 3,
-    "stranded move": 4,
-    "joiner expires": 4,
-    "deposed at work": 3,
-    "all die at a decision": 4,
-    "late proposal": 4,
-    "placed on the dead": 3,
-    "leaves while cleaned": 4,
 }
+COURSES = (
+    "stranded move",
+    "joiner expires",
+    "deposed at work",
+    "all die at a decision",
+    "late proposal",
+    "placed on the dead",
+    "leaves while cleaned",
+)
+"""Faults that follow a course of events (`courses`). A seed has two of them, and often."""
+_COURSE_WEIGHT = 12
 
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -116,6 +120,7 @@ def plan_of(random: Random) -> Plan:
     if "delete topic" in chosen or "grow topic" in chosen:
         chosen.append("create topic")  # or there is never one to delete
     plan.weights = {kind: FAULT_WEIGHTS[kind] for kind in kinds if kind in chosen}
+    plan.weights |= dict.fromkeys(random.sample(COURSES, 2), _COURSE_WEIGHT)
     if plan.unclean:
         plan.config["unclean.leader.election.enable"] = "true"
     if random.random() < 0.3:
