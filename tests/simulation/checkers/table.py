@@ -23,12 +23,14 @@ from tests.simulation.checkers.leader_isrs import LeaderIsrs
 from tests.simulation.checkers.log_starts import LogStarts
 from tests.simulation.checkers.producer_states import ProducerStates
 from tests.simulation.checkers.reassignments import Reassignments
+from tests.simulation.checkers.sound_disks import SoundDisks
 from tests.simulation.checkers.tables import Tables
 from tests.simulation.checkers.transactions import Transactions
 from tests.simulation.checkers.uncaught import Uncaught
 
 CHECKERS: tuple[type[Checker], ...] = (
     Uncaught,
+    SoundDisks,
     ControllerEpochs,
     IdleControllers,
     LeaderEpochs,
