@@ -1,4 +1,4 @@
-"""What a truncation cut does not come back: it is on the disk before the broker goes on."""
+"""Truncations are on the disk before the broker goes on: what they cut never comes back."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class EpochCaches(Checker):
                 return
 
     def _answers(self, where: str, log: UnifiedLog, entries: list[tuple[int, int]]) -> None:
-        """What followers are told of each epoch: the last one up to it, and where that ends."""
+        """Compare the answer for each epoch: the last one up to it, and where that ends."""
         ends = [start for _, start in entries[1:]] + [log.log_end_offset]
         for asked in range(entries[-1][0] + 1 if entries else 0):
             rows = [(e, end) for (e, _), end in zip(entries, ends, strict=True) if e <= asked]
