@@ -169,6 +169,22 @@ class Admin(Client):
             self._topics_made += 1
         return await self._create(f"{OTHERS}{number}", 2, 2)
 
+    async def create_on(self, broker_ids: Sequence[int]) -> None:
+        """Another topic, with its one partition on these brokers, dead ones too."""
+        row = create_topics.CreatableReplicaAssignment(
+            partition_index=0, broker_ids=list(broker_ids)
+        )
+        topic = create_topics.CreatableTopic(
+            name=f"placed-{self.world.events.now_us}",
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[row],
+        )
+        request = create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=_WAIT_MS)
+        response = await self._ask_controller(request, 7)
+        code = ErrorCode(response.topics[0].error_code)
+        self.world.trace.note("admin", f"create {topic.name} on {broker_ids}: {code.name}")
+
     async def grow_topic(self, name: str) -> None:
         """One partition more."""
         count = 1 + sum(at.topic == name for at in self.cluster.partitions())

@@ -228,6 +228,11 @@ class Pipeliner(Producer):
     behind it did not. Then nobody knows which are there, and the producer begins anew.
     """
 
+    _is_known = False
+    """Whether a batch of this producer id was acknowledged."""
+    _began_damaged = False
+    """Whether one of those sent before that came damaged."""
+
     async def _run(self) -> None:
         window: list[tuple[int, list[int]]] = []
         asked: set[tuple[int, int]] = set()
@@ -237,6 +242,7 @@ class Pipeliner(Producer):
                     asked.clear()
                 if self._producer_id < 0:
                     await self._init()
+                    self._is_known = self._began_damaged = False
                 # Nothing new before what is sent again: a leader knows the last five only.
                 for _ in range(0 if window else _UNDER_WAY):
                     window.append((self._sequence, [self._next_value]))
@@ -248,7 +254,7 @@ class Pipeliner(Producer):
             except (NodeUnavailable, Refused):
                 await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
             except OutOfOrder:
-                if len(asked) == 1 and not self.world.network.flips:
+                if len(asked) == 1 and not self._began_damaged:
                     self._history.out_of_order(self._topic, self._partition, self._known)
                 for _, values in window:
                     self._history.sent(self._topic, self._partition, values)
@@ -261,8 +267,10 @@ class Pipeliner(Producer):
         self, leader: int, window: list[tuple[int, list[int]]]
     ) -> list[tuple[int, list[int]]]:
         """Send all; returns those that are not acknowledged. Raises OutOfOrder of the first."""
+        flips, before = self.world.network.flips, self.world.network.flips[self.host]
         tasks = [self._send_to(leader, values, sequence) for sequence, values in window]
         answers = await asyncio.gather(*tasks, return_exceptions=True)
+        self._began_damaged |= flips[self.host] > before and not self._is_known
         left = []
         for (sequence, values), found in zip(window, answers, strict=True):
             if isinstance(found, OutOfOrder) and not left:
@@ -273,7 +281,7 @@ class Pipeliner(Producer):
             if isinstance(found, BaseException):
                 raise found
             answer, offset = found
-            self._known = answer
+            self._known, self._is_known = answer, True
             self._history.acknowledged(answer, self._topic, self._partition, values, offset)
             self.world.counts["batches acknowledged in a pipeline"] += 1
         return left

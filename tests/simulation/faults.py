@@ -14,6 +14,7 @@ from kafkapy.storage import log_names
 from kafkapy.zk.stores import paths
 from tests.simulation.checkers.base import Violation
 from tests.simulation.cluster import TRIMMED
+from tests.simulation.courses import COURSES
 from tests.simulation.ensemble import HOST as ZOOKEEPER
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.kill_points import KILL_POINTS, disarm, kill_at
@@ -239,8 +240,8 @@ class Faults(StagedFaults):
     # disks
 
     def disk_failure(self) -> bool:
-        node = self._some()
-        if node is None:
+        node = self.world.random.choice((self._some, self._leader))()
+        if node is None or not node.is_serving:
             return False
         disk = node.faulty_disk
         disk.prefix = self.world.random.choice(node.log_dirs)
@@ -438,4 +439,5 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "newcomer dies": Faults.newcomer_dies,
     "deletion halts": Faults.deletion_halts,
     "emptied log": Faults.emptied_log,
+    **COURSES,
 }

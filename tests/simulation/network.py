@@ -8,7 +8,7 @@ repairs, shows as delay; what it cannot repair, as a reset that takes all that w
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -95,7 +95,7 @@ class Network:
         self.reset_one_in = 0  # writes, 0 for never
         self.resets = 0
         self.flip_one_in = 0  # likewise: a bit of a batch in so many writes
-        self.flips = 0
+        self.flips: Counter[str] = Counter()  # by source
         self.powered_off: dict[str, None] = {}
         self._listeners: dict[tuple[str, int], tuple[SimProcess, SimSocket]] = {}
         self._next_port = 40_000
@@ -288,7 +288,7 @@ class SimTransport(asyncio.Transport):
         whole = bytes(data)
         if network.flip_one_in and network.random.randrange(network.flip_one_in) == 0:
             flipped = damaged(network.random, whole)
-            network.flips += flipped is not None
+            network.flips[self.pipe.source] += flipped is not None
             whole = flipped or whole
         for start in range(0, len(whole), _BYTES_AT_ONCE):
             part = whole[start : start + _BYTES_AT_ONCE]

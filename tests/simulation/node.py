@@ -165,6 +165,11 @@ class Node:
         built = self.built
         return built is not None and bool(built.replicas.log_manager.offline_log_dirs)
 
+    @property
+    def is_disk_failing(self) -> bool:
+        """Whether changes of one of its directories fail."""
+        return 0 < self.faulty_disk.fail_at <= self.faulty_disk.changes
+
     # lives
 
     def start(self) -> None:
@@ -206,6 +211,8 @@ class Node:
         world.trace.note(self.host, f"serves, broker epoch {broker._member.broker_epoch}")
         await broker.failed.wait()
         world.trace.note(self.host, "ends by itself: its disk failed")
+        if not self.is_disk_failing:
+            world.fault(self.host, None, "the broker ends by itself, and its disk is sound")
         world.counts["broker ended by itself"] += 1
         self.exit()
 

@@ -89,7 +89,7 @@ FAULT_WEIGHTS = {
     "lost answer": 3,
     "depose controller": 3,
     "slow link": 3,
-    "disk failure": 2,
+    "disk failure": 5,
     "reassign": 6,
     "cancel reassignment": 2,
     "preferred election": 4,
@@ -111,6 +111,17 @@ FAULT_WEIGHTS = {
     "deletion halts": 4,
     "emptied log": 6,
 }
+COURSES = (
+    "stranded move",
+    "joiner expires",
+    "deposed at work",
+    "all die at a decision",
+    "late proposal",
+    "placed on the dead",
+    "leaves while cleaned",
+)
+"""Faults that follow a course of events (`courses`). A seed has two of them, and often."""
+_COURSE_WEIGHT = 12
 
 
 TWO_DIRECTORIES = "/data/one,/data/two"
@@ -133,6 +144,7 @@ def plan_of(random: Random) -> Plan:
     kinds = list(FAULT_WEIGHTS)
     chosen = random.sample(kinds, random.randrange(3, len(kinds) + 1))
     plan.weights = {kind: FAULT_WEIGHTS[kind] for kind in kinds if kind in chosen}
+    plan.weights |= dict.fromkeys(random.sample(COURSES, 2), _COURSE_WEIGHT)
     if plan.unclean:
         plan.config["unclean.leader.election.enable"] = "true"
     if random.random() < 0.3:

@@ -32,6 +32,16 @@ class _Inode:
     waiting: list[tuple[int, bytes | None]] = field(default_factory=list)
     modified_ms: int = 0
 
+    @property
+    def may_grow_back(self) -> bool:
+        """Whether a truncation waits that took something away."""
+        end = len(self.durable)
+        for position, data in self.waiting:
+            if data is None and position < end:
+                return True
+            end = max(end, position + len(data or b""))
+        return False
+
 
 @dataclass(frozen=True)
 class Flip:
@@ -233,6 +243,14 @@ class SimFileSystem:
 
     def open_files_limit(self) -> int:
         return 64
+
+    def unsynced_cuts(self, directory: str) -> list[str]:
+        """The segments of a log whose truncation a power cut may undo."""
+        return [
+            path
+            for path, inode in self._files.items()
+            if path.startswith(f"{directory}/") and path.endswith(".log") and inode.may_grow_back
+        ]
 
     # bits that are read wrong
 
