@@ -36,8 +36,15 @@ _ENDS_THE_MEMBER: Final = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.GROUP_ID_NOT_FOUND,  # of whom the coordinator's log lost everything
 )
-_ENDS: Final = 0.04
+_ENDS: Final = 0.06
 """How often a member leaves, or dies, before a heartbeat."""
+_SLOW: Final = 0.15
+_STALE_COMMITS: Final = 0.1
+ASSIGNORS: Final[tuple[tuple[str | None, ...], ...]] = (
+    ("range",), ("range",), (None,), ("range", "uniform", None)
+)  # fmt: skip
+"""Those that the members of a seed ask for, each in each life. By range, a member that leaves or
+comes changes what many others have."""
 
 
 class _Owner(NamedTuple):
@@ -55,8 +62,15 @@ class Ownership:
     - A member's epoch does not go back.
     """
 
-    def __init__(self, history: SimHistory, partitions: int, members: int) -> None:
+    def __init__(
+        self,
+        history: SimHistory,
+        partitions: int,
+        members: int,
+        assignors: tuple[str | None, ...],
+    ) -> None:
         self.is_over = False
+        self.assignors = assignors
         self._history = history
         self._partitions = set(range(partitions))
         self._members = members
@@ -103,8 +117,11 @@ class Ownership:
             self._history.object_to_group(latest.answer, what)
 
     def gone(self, member_id: str) -> None:
-        """A member is not heard of again under this id."""
+        """A member is not heard of again under this id. A group without members and offsets may be
+        deleted: the next one begins with epoch 1."""
         self._told.pop(member_id, None)
+        if not self._told:
+            self._by_epoch.clear()
 
     @property
     def is_balanced(self) -> bool:
@@ -135,6 +152,7 @@ class ConsumerMember(GroupClient):
         self._says_all = True
         self._said: frozenset[int] = frozenset()
         self._lives = 0
+        self._assignor: str | None = None
 
     async def run(self) -> None:
         while not self._ownership.is_over:
@@ -146,7 +164,7 @@ class ConsumerMember(GroupClient):
             except (NodeUnavailable, Refused):
                 self.lose_coordinator()
                 self._says_all = True
-            await self.pause(60, 300)
+            await self.pause(60, 900 if self.world.random.random() < _SLOW else 300)
             if self.is_stopping and self._ownership.is_balanced:
                 self._ownership.is_over = True
         self.is_done = True
@@ -168,6 +186,7 @@ class ConsumerMember(GroupClient):
         self._lives += 1
         self.member_id, self.generation = f"{self.host}-{self._lives}", 0
         self._owned, self._found, self._says_all = frozenset(), {}, True
+        self._assignor = self.world.random.choice(self._ownership.assignors)
 
     def _topic_id(self) -> Uuid:
         topic = self._cluster.znode(paths.topic(self.topic))
@@ -188,6 +207,7 @@ class ConsumerMember(GroupClient):
                 member_epoch=self.generation,
                 rebalance_timeout_ms=_REBALANCE_TIMEOUT_MS if says_all else -1,
                 subscribed_topic_names=[self.topic] if says_all else None,
+                server_assignor=self._assignor if says_all else None,
                 topic_partitions=(
                     (rows if owned else []) if says_all or owned != self._said else None
                 ),
@@ -226,6 +246,8 @@ class ConsumerMember(GroupClient):
             known = self.history.last_commit(self.name_of(partition))
             self._found[partition] = await self.take_over(partition, known)
         member_id, asked_us = self.member_id, self.world.events.now_us
+        if self.generation > 1 and self.world.random.random() < _STALE_COMMITS:
+            await self._commit_stale(partition)
         offset = self._found[partition] + 1
         code = await self.commit_as(member_id, self.generation, offset, partition)
         if code is not ErrorCode.NONE:
@@ -234,3 +256,12 @@ class ConsumerMember(GroupClient):
         self.history.committed(self.answer(), self.name_of(partition), offset)
         if self.leads(self.answered_by, GROUP_METADATA_TOPIC):
             self._ownership.confirmed(member_id, partition, asked_us)
+
+    async def _commit_stale(self, partition: int) -> None:
+        """Commit in the epoch before, as who has not heard of the present one does."""
+        stale = self.generation - 1
+        code = await self.commit_as(self.member_id, stale, 0, partition)
+        self.world.counts["stale commits"] += 1
+        if code is ErrorCode.NONE:
+            name = self.name_of(partition)
+            self.history.stale_commit(self.answer(), name, stale, self.member_id)

@@ -73,7 +73,7 @@ BASE_CONFIG: Final = {
 
 
 class NodeClock:
-    """The simulation's time, off by what this machine's clocks are off."""
+    """The simulation's time, off by what this machine's clocks are off, and as fast as they are."""
 
     def __init__(self, world: World, node: Node, booted_ms: int) -> None:
         self._events = world.events
@@ -81,10 +81,13 @@ class NodeClock:
         self._booted_ms = booted_ms
 
     def time_ms(self) -> int:
-        return WALL_EPOCH_MS + self._node.wall_ahead_ms + self._events.now_us // 1000
+        return WALL_EPOCH_MS + self._node.wall_ahead_ms + self._elapsed_ms()
 
     def monotonic_ms(self) -> int:
-        return self._booted_ms + self._events.now_us // 1000
+        return self._booted_ms + self._elapsed_ms()
+
+    def _elapsed_ms(self) -> int:
+        return self._events.now_us * (1000 + self._node.drift_permille) // 1_000_000
 
 
 def rack_of(broker_id: int) -> str:
@@ -123,6 +126,7 @@ class Node:
         self._world = world
         self._config = config
         self.wall_ahead_ms = world.random.randrange(-400, 400)
+        self.drift_permille = 0
         self._lives: list[object] = []
         self._stale: SimProcess | None = None
 
@@ -160,6 +164,11 @@ class Node:
         """Whether it serves without one of its log directories."""
         built = self.built
         return built is not None and bool(built.replicas.log_manager.offline_log_dirs)
+
+    @property
+    def is_disk_failing(self) -> bool:
+        """Whether changes of one of its directories fail."""
+        return 0 < self.faulty_disk.fail_at <= self.faulty_disk.changes
 
     # lives
 
@@ -202,6 +211,8 @@ class Node:
         world.trace.note(self.host, f"serves, broker epoch {broker._member.broker_epoch}")
         await broker.failed.wait()
         world.trace.note(self.host, "ends by itself: its disk failed")
+        if not self.is_disk_failing:
+            world.fault(self.host, None, "the broker ends by itself, and its disk is sound")
         world.counts["broker ended by itself"] += 1
         self.exit()
 

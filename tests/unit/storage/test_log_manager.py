@@ -206,6 +206,23 @@ def test_retention_runs_over_all_logs(tmp_path: Path) -> None:
     assert sum(builder.manager.retention_slices(NOW_MS + 11)) == 1
 
 
+def test_a_log_that_cannot_be_read_keeps_no_other_log_from_retention(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, retention_ms="10").append(count=2).roll().append()
+    create(builder.manager, 0)
+    other = builder.manager.logs[TopicPartition("t", 0)]
+    for _ in range(2):
+        other.append_as_leader(build_batch([row()]), 0, NOW_MS)
+        other.roll(NOW_MS)
+    other.update_high_watermark(2)
+    builder.manager.update_topic_config("t", {"retention.ms": "10"})
+    first = builder.log.segments.first
+    first.set_max_timestamp(-1, 0)
+    first._max_timestamp = None  # as after a start
+    path = Path(first.records.path)
+    path.write_bytes(bytes(len(path.read_bytes())))
+    assert sum(builder.manager.retention_slices(NOW_MS + 11)) == 2
+
+
 def test_the_volume_is_described(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     total, usable = manager.volume_bytes(str(tmp_path))
