@@ -13,22 +13,26 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import KafkaException
 from kazoo.exceptions import KazooException
 
+from dev.chaos import growth, upgrade
 from dev.report import ROOT, add_row, kafkapy_version, machine, replace_rows, table, today
-from tests.harness.faults import chaos_run
+from tests.harness.faults import chaos_run, group_workload, transaction_workload
 from tests.harness.faults.chaos_run import Verdict, Workload
 from tests.harness.faults.fault_cluster import FaultCluster
-from tests.harness.faults.faults import FAULTS, Chaos
+from tests.harness.faults.faults import FAULTS, OF_DISKS, Chaos
+from tests.harness.faults.group_workload import GroupWorkload
 from tests.harness.faults.scenario import Scenario
 from tests.harness.faults.system_scenarios import SYSTEM
+from tests.harness.faults.transaction_workload import TransactionWorkload
 
 DOCUMENT = ROOT / "docs" / "evidence" / "chaos.md"
+CURVES = DOCUMENT.with_suffix(".svg")
 RUNS = "Runs"
 SYSTEM_RUN = "Kafka's system tests, the last run of each"
 HEAD = ["scenario", "outcome", "date", "version", "machine", "seconds", "acknowledged",
@@ -51,24 +55,57 @@ def main() -> int:
     options = parse()
     if options.system is not None:
         return system(options)
-    names = options.faults.split(",") if options.faults else sorted(FAULTS)
+    if options.upgrade is not None:
+        return upgraded(options)
+    usual = FAULTS.keys() if options.bad_disks else FAULTS.keys() - OF_DISKS
+    names = options.faults.split(",") if options.faults else sorted(usual)
     unknown = sorted(set(names) - FAULTS.keys())
     if unknown:
         print(f"no such fault: {', '.join(unknown)}; there are {', '.join(FAULTS)}")
         return 2
+    options.bad_disks = not OF_DISKS.isdisjoint(names)
+    if options.bad_disks and shutil.which("cc") is None:
+        print("disks that misbehave need a C compiler (cc), and there is none")
+        return 2
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     title = f"seed {seed}, {options.minutes:g} minutes, RF {options.rf}, min ISR {options.min_isr}"
-    title += f", {options.rate:g} records/s" + f", {options.faults}" * bool(options.faults)
+    title += ", transactions" if options.transactions else f", {options.rate:g} records/s"
+    title += ", groups of Kafka 4" * options.groups
+    title += f", {options.faults}" * bool(options.faults)
+    title += ", bad disks" * options.bad_disks
     if options.apache:
         title += f", Apache Kafka's: {', '.join(map(str, options.apache))}"
     if options.zookeeper == "kafkapy":
         title += ", kafkapy's ZooKeeper"
+    return one_row(title, lambda path: chaos(path, names, seed, options), options)
+
+
+def one_row(title: str, scenario: Callable[[Path], Verdict], options: argparse.Namespace) -> int:
+    """Run, and add a row to the document."""
     started_on = measured()
-    outcome = run_one(title, lambda path: chaos(path, names, seed, options), options)
+    outcome = run_one(title, scenario, options)
     if outcome.verdict is not None:
         faults = str(len(outcome.verdict.faults))
         add_row(DOCUMENT, RUNS, [*started_on, title, faults, *figures(outcome.verdict)])
     return 0 if outcome.passed else 1
+
+
+def upgraded(options: argparse.Namespace) -> int:
+    """Brokers of another commit in the place of today's, one after the other, and back."""
+    commit = options.upgrade or upgrade.two_days_ago()
+
+    def run(directory: Path) -> Verdict:
+        other = upgrade.older(commit, directory / "other")
+
+        def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
+            for done in upgrade.roll(cluster, workload, other):
+                print(done, flush=True)
+                yield done
+
+        shape = Scenario(faults, overrides=upgrade.COMPACTING, workload=upgrade.CompactedWorkload)
+        return shape.run(directory)
+
+    return one_row(f"rolled from and to {commit}, transactions, compacted topics", run, options)
 
 
 def system(options: argparse.Namespace) -> int:
@@ -95,21 +132,42 @@ def chaos(directory: Path, names: list[str], seed: int, options: argparse.Namesp
     """Faults by a seed for as long as wanted."""
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
+        sampler.watch(cluster)
         aimed = Chaos(cluster, chaos_run.TOPIC, chaos_run.PARTITIONS, seed)
         for done in aimed.run_for(options.minutes * 60, names):
             print(f"{time.strftime('%H:%M:%S')} {workload.acked:8d} acked; {done}", flush=True)
             yield done
 
+    workload, overrides = chosen(options)
     shape = Scenario(
         faults,
         brokers=options.brokers,
         rf=options.rf,
         min_isr=options.min_isr,
         rate=options.rate,
+        log_dirs=2 if options.bad_disks else 1,
+        overrides=overrides,
         apache=tuple(options.apache),
         own_zookeeper=options.zookeeper == "kafkapy",
+        workload=workload,
+        bad_disks=options.bad_disks,
     )
-    return shape.run(directory)
+    with growth.Sampler(chaos_run.TOPIC) as sampler:
+        verdict = shape.run(directory)
+    print(table(["broker", *growth.MEASURES], growth.table(sampler.samples)), flush=True)
+    if options.transactions:
+        growth.draw(sampler.samples, CURVES)
+    verdict.anomalies["growth"] = growth.grown(sampler.samples)
+    return verdict
+
+
+def chosen(options: argparse.Namespace) -> tuple[type[Workload], Mapping[str, str]]:
+    """The clients of a run, and the settings that they need."""
+    if options.transactions:
+        return TransactionWorkload, transaction_workload.SETTINGS
+    if options.groups:
+        return GroupWorkload, group_workload.SETTINGS
+    return Workload, {}
 
 
 def run_one(
@@ -179,6 +237,23 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument(
         "--zookeeper", choices=("apache", "kafkapy"), default="apache", help="whose ZooKeeper"
+    )
+    clients = parser.add_mutually_exclusive_group()
+    clients.add_argument(
+        "--transactions", action="store_true", help="transactional producers, zombies and copiers"
+    )
+    clients.add_argument(
+        "--groups", action="store_true", help="consumer groups and share groups of Kafka 4 too"
+    )
+    parser.add_argument(
+        "--bad-disks", action="store_true", help="faults of disks too: EIO, ENOSPC, slow, lying"
+    )
+    parser.add_argument(
+        "--upgrade",
+        nargs="?",
+        const="",
+        metavar="COMMIT",
+        help="brokers of another commit (of two days ago) and of Apache Kafka by turns instead",
     )
     parser.add_argument("--keep", action="store_true", help="keep the directories of a clean run")
     parser.add_argument("--dir", help="where the directories are made; the system's place for them")

@@ -18,10 +18,9 @@ from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.harness.faults.chaos_run import PARTITIONS, TOPIC, Workload
-from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.faults.fault_cluster import FaultCluster, Kind, kafkapy_broker
 from tests.harness.faults.scenario import Scenario
 from tests.harness.processes import apache_kafka
-from tests.harness.processes.broker_process import BrokerProcess, ServerProcess
 from tests.harness.processes.waiting import wait_until
 
 APACHE = 2
@@ -116,22 +115,6 @@ def configure_what_apache_lacks(cluster: FaultCluster) -> None:
     assert "processing change notification" not in apache.output.read_text()
 
 
-def exchange(cluster: FaultCluster, broker_id: int) -> None:
-    """Kill a broker, and go on with its directory as one of the other kind."""
-    old = cluster.brokers[broker_id]
-    assert isinstance(old, BrokerProcess | apache_kafka.ApacheBroker)
-    old.kill()
-    new: ServerProcess
-    if isinstance(old, BrokerProcess):
-        new = apache_kafka.ApacheBroker(old.log_dir, old.properties, cluster.zookeeper)
-    else:
-        new = BrokerProcess(old.log_dir, old.properties)
-    new.port, new.bootstrap_servers = old.port, old.bootstrap_servers
-    cluster.brokers[broker_id] = new
-    cluster.start_again(new)
-    cluster.wait_for_full_isr()
-
-
 if apache_kafka.installed():
 
     def test_each_kind_follows_leads_and_controls_the_other(tmp_path: Path) -> None:
@@ -152,8 +135,9 @@ if apache_kafka.installed():
                 cluster.start_again(cluster.brokers[other])
                 cluster.wait_for_full_isr()
                 yield f"broker {controller} was the controller, {other} stopped and was killed"
-            for broker_id in (APACHE, 1):
-                exchange(cluster, broker_id)
+            kinds: dict[int, Kind] = {APACHE: kafkapy_broker, 1: apache_kafka.ApacheBroker}
+            for broker_id, kind in kinds.items():
+                cluster.exchange(broker_id, kind, clean=False)
                 cluster.elect_preferred(TOPIC, PARTITIONS)
                 workload.wait_for_progress(100)
                 yield f"broker {broker_id} went on as one of the other kind"

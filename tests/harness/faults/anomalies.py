@@ -26,6 +26,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from enum import Enum
+from math import inf
 from typing import NamedTuple
 
 PRODUCER_STEP = 10**9
@@ -53,10 +54,12 @@ class Outcome(Enum):
 
 
 class Mode(Enum):
-    """Kind of a consumer: with assigned partitions, or subscribed in a group."""
+    """Kind of a consumer: with assigned partitions, or subscribed in a group of some kind."""
 
     ASSIGN = "assign"
     SUBSCRIBE = "subscribe"
+    CONSUMER = "consumer group"  # KIP-848
+    SHARE = "share group"
 
 
 class Send(NamedTuple):
@@ -69,13 +72,15 @@ class Send(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """Records of one partition from one poll of one consumer, in the order of the poll."""
+    """Records of one partition from one poll of one consumer, in the order of the poll. `at` is
+    when the poll was over, for those who compare it with something."""
 
     consumer: str
     mode: Mode
     partition: int
     offsets: array[int]
     values: array[int]
+    at: float = inf
 
 
 class History:

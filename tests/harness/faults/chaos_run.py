@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafkapy.common.topic_partition import TopicPartition
 from tests.harness.faults import chaos_workload
 from tests.harness.faults.anomalies import History
-from tests.harness.faults.chaos_workload import Reader, Writer
+from tests.harness.faults.chaos_workload import Party, Poller, Reader, Sender, Writer
 from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 from tests.harness.storage import replica_bytes
 
@@ -23,18 +25,25 @@ PARTITIONS = 4
 CREATE_LIMIT_S = 60.0
 ISR_LIMIT_S = 60.0
 DRAIN_LIMIT_S = 120.0
+COMMIT_LIMIT_S = 180.0
+
+
+Anomalies = dict[str, list[str]]
+"""Cases by the name of the anomaly."""
 
 
 class Verdict(NamedTuple):
-    """Result of a run. `anomalies` has all names, with their cases."""
+    """Result of a run. `anomalies` has all names, with their cases; `allowed` those that Kafka
+    allows."""
 
     faults: list[str]
-    anomalies: dict[str, list[str]]
+    anomalies: Anomalies
     acked: int
     failures: dict[str, int]
     full_isr_s: float
     bytes_compared: int
     failed_starts: list[str]
+    allowed: Anomalies
 
     @property
     def clean(self) -> bool:
@@ -50,16 +59,33 @@ class Verdict(NamedTuple):
         ]
         reasons = Counter(re.sub("[0-9]+", "N", reason) for reason in self.failed_starts)
         lines += [f"  failed start, {count} times: {why}" for why, count in reasons.items()]
+        lines += [f"  {name}, allowed: {len(cases)}" for name, cases in self.allowed.items()]
         for name, cases in self.anomalies.items():
             lines.append(f"  {name}: {len(cases)}")
             lines += [f"    {case}" for case in cases[:5]]
         return "\n".join(lines)
 
 
-def create_topic(cluster: FaultCluster, topic: str, partitions: int, rf: int, min_isr: int) -> None:
+@contextmanager
+def noted(cases: list[str]) -> Iterator[None]:
+    """Keep a failure as a case of an anomaly."""
+    try:
+        yield
+    except AssertionError as failure:
+        cases.append(str(failure))
+
+
+def create_topic(
+    cluster: FaultCluster,
+    topic: str,
+    partitions: int,
+    rf: int,
+    min_isr: int,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Make a topic, also while the controller changes."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    config = {"min.insync.replicas": str(min_isr)}
+    config = {"min.insync.replicas": str(min_isr), **more}
     wanted = NewTopic(topic, partitions, rf, config=config)
 
     def lacking() -> list[str]:
@@ -76,6 +102,8 @@ def create_topic(cluster: FaultCluster, topic: str, partitions: int, rf: int, mi
 class Workload:
     """Two producers, one assigned reader of all partitions, a group of two."""
 
+    groups: tuple[str, ...] = (GROUP,)
+
     def __init__(
         self,
         cluster: FaultCluster,
@@ -83,12 +111,18 @@ class Workload:
         topic: str = TOPIC,
         partitions: int = PARTITIONS,
     ) -> None:
-        self.history = History()
         self.cluster = cluster
         self._topic = topic
         self._partitions = partitions
-        common = (cluster.bootstrap_servers, topic, partitions, self.history)
-        self.writers = [
+        self.writers: list[Sender] = []
+        self.readers: list[Reader] = []
+        self._start(rate)
+
+    def _start(self, rate: float) -> None:
+        self.history = History()
+        cluster = self.cluster
+        common = (cluster.bootstrap_servers, self._topic, self._partitions, self.history)
+        self.writers += [
             Writer(
                 *common,
                 rate / 2,
@@ -98,22 +132,20 @@ class Workload:
             )
             for number in range(2)
         ]
-        self.readers = [
-            Reader(*common, "assigned"),
-            Reader(*common, "member-1", GROUP),
-            Reader(*common, "member-2", GROUP),
+        self.readers += [
+            Reader(Poller(*common, "assigned")),
+            Reader(Poller(*common, "member-1", GROUP)),
+            Reader(Poller(*common, "member-2", GROUP)),
         ]
 
     def abandon(self) -> None:
         """End the threads, if `finish` did not."""
-        for writer in self.writers:
-            writer.abandon()
-        self._stop_readers()
+        with ExitStack() as ends:
+            for party in self._parties():
+                ends.callback(party.abandon)
 
-    def _stop_readers(self) -> None:
-        for reader in self.readers:
-            if reader.is_alive():
-                reader.stop()
+    def _parties(self) -> list[Party]:
+        return [*self.writers, *self.readers]
 
     @property
     def acked(self) -> int:
@@ -130,51 +162,76 @@ class Workload:
 
     def finish(self, faults: list[str]) -> Verdict:
         """After the faults: full ISRs, a drain, clean stops, the verdict."""
-        found: dict[str, list[str]] = {"not-healed": [], "replicas-differ": [], "lost-position": []}
-        threads: list[Writer | Reader] = [*self.writers, *self.readers]
-        found["thread-ended"] = [thread.name for thread in threads if not thread.is_alive()]
+        found: Anomalies = {"not-healed": [], "not-ended": [], "lost-position": []}
+        found["thread-ended"] = [party.name for party in self._parties() if not party.is_alive()]
         full_isr_s = -1.0
-        try:
+        with noted(found["not-healed"]):
             full_isr_s = self.cluster.wait_for_full_isr(ISR_LIMIT_S)
-        except AssertionError as lacking:
-            found["not-healed"].append(str(lacking))
-        for writer in self.writers:
-            writer.stop()
-        try:
-            ends = chaos_workload.high_watermarks(
-                self.cluster.bootstrap_servers, self._topic, self._partitions
-            )
-            wait_until(
-                lambda: chaos_workload.drained(self.readers, ends), DRAIN_LIMIT_S, "not drained"
-            )
-        except AssertionError as lacking:
-            found["not-healed"].append(str(lacking))
-        self._stop_readers()
+        with noted(found["not-healed"]):
+            self._drain()
+        for party in self._parties():
+            with noted(found["not-ended"]):
+                party.stop()
         for reader in self.readers:
-            found["lost-position"] += reader.lost_positions
+            found["lost-position"] += reader.poller.lost_positions
         found["fatal-producer-error"] = [e for w in self.writers for e in w.fatal_errors]
-        assignment = self.cluster.assignment()
+        assignment = self._compared()
         # A member whose leave was lost expires, and that is a record: it must not be written while
         # one broker after another stops.
-        chaos_workload.wait_for_empty_group(self.cluster.bootstrap_servers, GROUP)
+        for group in self.groups:
+            chaos_workload.wait_for_empty_group(self.cluster.bootstrap_servers, group)
         self.cluster.stop_brokers()
         found["replicas-differ"], compared = replica_bytes.differences(
             self.cluster.log_dirs, assignment
         )
-        failures: dict[str, int] = {}
+        failures: Counter[str] = Counter()
         for writer in self.writers:
-            for name, count in writer.failures.items():
-                failures[name] = failures.get(name, 0) + count
-        anomalies = {**self.history.judge(), **found}
+            failures.update(writer.failures)
+        anomalies, allowed = self._judge()
         return Verdict(
             faults,
-            anomalies,
+            {**anomalies, **found},
             self.acked,
-            failures,
+            dict(failures),
             full_isr_s,
             compared,
             self.cluster.failed_starts,
+            allowed,
         )
+
+    def _drain(self) -> list[int]:
+        """Stop the producers, and wait until all has been read; the ends of the log."""
+        for writer in self.writers:
+            writer.stop()
+        ends = chaos_workload.high_watermarks(
+            self.cluster.bootstrap_servers, self._topic, self._partitions
+        )
+        self._wait_until_read(self.readers, ends)
+        return ends
+
+    def _wait_until_read(self, readers: list[Reader], ends: list[int]) -> None:
+        pollers = [reader.poller for reader in readers]
+        wait_until(lambda: chaos_workload.drained(pollers, ends), DRAIN_LIMIT_S, "not drained")
+
+    def _wait_until_committed(self, group: str, topic: str, ends: list[int]) -> list[int]:
+        """The group's committed offsets, once they have come to these ends."""
+        found: list[int] = []
+
+        def lacking() -> list[str]:
+            servers = self.cluster.bootstrap_servers
+            found[:] = chaos_workload.committed(servers, group, topic, self._partitions)
+            return [f"{p} at {found[p]} of {end}" for p, end in enumerate(ends) if found[p] < end]
+
+        wait_until(lacking, COMMIT_LIMIT_S, f"offsets of {group} not committed")
+        return found
+
+    def _compared(self) -> dict[TopicPartition, list[int]]:
+        """The partitions whose replicas must be equal, byte for byte."""
+        return self.cluster.assignment()
+
+    def _judge(self) -> tuple[Anomalies, Anomalies]:
+        """Anomalies, and those that Kafka allows."""
+        return self.history.judge(), {}
 
 
 def run_on(
@@ -186,11 +243,12 @@ def run_on(
     rate: float = 400.0,
     topic: str = TOPIC,
     partitions: int = PARTITIONS,
+    kind: type[Workload] = Workload,
 ) -> Verdict:
     """Start a workload, let `faults` do its work, and judge; the brokers are stopped then."""
     with ExitStack() as open_:
         create_topic(cluster, topic, partitions, rf, min_isr)
-        workload = Workload(cluster, rate, topic, partitions)
+        workload = kind(cluster, rate, topic, partitions)
         open_.callback(workload.abandon)
         workload.wait_for_progress(200)
         done = list(faults(cluster, workload))

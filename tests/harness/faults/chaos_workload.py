@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections import defaultdict
-from collections.abc import Callable
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -18,9 +19,11 @@ from confluent_kafka.admin import AdminClient
 
 from tests.harness.faults.anomalies import PRODUCER_STEP, History, Mode, Outcome, Poll, Send, run_of
 from tests.harness.faults.fault_cluster import wait_until
+from tests.harness.processes.waiting import join
 
 PADDING = b"x" * 80
 DELIVERY_LIMIT_S = 90.0
+STOP_LIMIT_S = DELIVERY_LIMIT_S + 30
 AT_ONCE = 2
 """Records that a writer produces to a partition in one go: half the requests of one at a time."""
 QUICK_TO_RECONNECT = {
@@ -32,7 +35,53 @@ QUICK_TO_RECONNECT = {
 }
 
 
-class Writer(threading.Thread):
+_PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
+    Mode.ASSIGN: {},
+    Mode.SUBSCRIBE: {"session.timeout.ms": 10_000},
+    Mode.CONSUMER: {"group.protocol": "consumer"},
+}
+
+LOGGED = {"debug": "eos", "log_level": 7}
+"""What librdkafka says of epochs, sequences and transactions."""
+
+
+def logger_to(file: Path) -> logging.Logger:
+    """A logger for librdkafka; close its handlers."""
+    logger = logging.Logger(file.stem)
+    handler = logging.FileHandler(file, delay=True)
+    handler.setFormatter(logging.Formatter("[%(asctime)s] %(message)s"))
+    logger.addHandler(handler)
+    return logger
+
+
+class Party(threading.Thread):
+    """A thread with clients of librdkafka, which continues until it is told to stop."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """Stop, after the last answer. Fails if a call of librdkafka does not return."""
+        self._stopping.set()
+        join(self, STOP_LIMIT_S)
+
+    def abandon(self) -> None:
+        """Stop, whatever is in flight."""
+        self.stop()
+
+
+class Sender(Party):
+    """A party that produces."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.acked = 0
+        self.failures: Counter[str] = Counter()
+        self.fatal_errors: list[str] = []
+
+
+class Writer(Sender):
     """Sends to each partition in turn, about `rate` records a second, until told to stop.
 
     A producer with a fatal error is replaced; `fatal_errors` keeps them. The file `log` has what
@@ -52,13 +101,8 @@ class Writer(threading.Thread):
         log: Path,
         in_flight: int,
     ) -> None:
-        super().__init__(name=f"writer-{number}", daemon=True)
-        self._logger = logging.Logger(self.name)
-        handler = logging.FileHandler(log, delay=True)
-        handler.setFormatter(logging.Formatter("[%(asctime)s] %(message)s"))
-        self._logger.addHandler(handler)
-        self.fatal_errors: list[str] = []
-        self.failures: dict[str, int] = defaultdict(int)
+        super().__init__(f"writer-{number}")
+        self._logger = logger_to(log)
         self._servers = servers
         self._topic = topic
         self._partitions = partitions
@@ -67,18 +111,10 @@ class Writer(threading.Thread):
         self._number = number
         self._in_flight = in_flight
         self._next = [0] * partitions
-        self._stopping = threading.Event()
         self._abandoned = False
-        self.acked = 0
         self.start()
 
-    def stop(self) -> None:
-        """Stop sending and wait for the last answer."""
-        self._stopping.set()
-        self.join()
-
     def abandon(self) -> None:
-        """Stop, whatever is in flight."""
         self._abandoned = True
         self.stop()
 
@@ -115,8 +151,7 @@ class Writer(threading.Thread):
                 "request.timeout.ms": 5000,
                 "max.in.flight.requests.per.connection": self._in_flight,
                 **QUICK_TO_RECONNECT,
-                "debug": "eos",
-                "log_level": 7,
+                **LOGGED,
             },
             logger=self._logger,
         )
@@ -155,10 +190,10 @@ class Writer(threading.Thread):
         return note
 
 
-class Reader(threading.Thread):
-    """Polls until told to stop. `position[partition]` is the next offset due.
+class Poller:
+    """A consumer whose polls are kept. `position[partition]` is the next offset due.
 
-    An assigned reader resets nothing: a position that the cluster says it never had is kept in
+    An assigned one resets nothing: a position that the cluster says it never had is kept in
     `lost_positions`, and it goes on there.
     """
 
@@ -170,15 +205,16 @@ class Reader(threading.Thread):
         history: History,
         name: str,
         group: str | None = None,
+        mode: Mode = Mode.SUBSCRIBE,
     ) -> None:
-        super().__init__(name=name, daemon=True)
-        self.mode = Mode.ASSIGN if group is None else Mode.SUBSCRIBE
+        """A member of `group`, which is of the kind `mode`, or an assigned one without a group."""
+        self.name = name
+        self.mode = Mode.ASSIGN if group is None else mode
         self.position = [0] * partitions
         self.lost_positions: list[str] = []
         self.errors: dict[str, int] = defaultdict(int)
         self._topic = topic
         self._history = history
-        self._stopping = threading.Event()
         self._consumer = Consumer(
             {
                 "bootstrap.servers": servers,
@@ -186,7 +222,7 @@ class Reader(threading.Thread):
                 "enable.auto.commit": group is not None,
                 "auto.commit.interval.ms": 1000,
                 "auto.offset.reset": "earliest" if group else "error",
-                "session.timeout.ms": 10_000,
+                **_PROTOCOLS[self.mode],
                 "fetch.wait.max.ms": 200,
                 **QUICK_TO_RECONNECT,
             }
@@ -195,31 +231,27 @@ class Reader(threading.Thread):
             self._assign()
         else:
             self._consumer.subscribe([topic])
-        self.start()
 
     def _assign(self) -> None:
-        """Go on where this reader is."""
+        """Go on where this consumer is."""
         here = [TopicPartition(self._topic, p, at) for p, at in enumerate(self.position)]
         self._consumer.assign(here)
 
-    def stop(self) -> None:
-        self._stopping.set()
-        self.join()
-        self._consumer.close()
-
-    def run(self) -> None:
-        while not self._stopping.is_set():
-            rows: dict[int, list[tuple[int, int]]] = defaultdict(list)
-            for message in self._consumer.consume(500, 0.2):
-                error = message.error()
-                if error is not None:
-                    self._failed(error, message)
-                    continue
-                value = int(message.value().split(b" ", 1)[0])
-                rows[message.partition()].append((message.offset(), value))
-                self.position[message.partition()] = message.offset() + 1
-            for partition, run in rows.items():
-                self._history.polls.append(Poll(self.name, self.mode, partition, *run_of(run)))
+    def poll(self, records: int = 500) -> list[Poll]:
+        """Records that arrive within 0.2 s, by partition."""
+        rows: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for message in self._consumer.consume(records, 0.2):
+            error = message.error()
+            if error is not None:
+                self._failed(error, message)
+                continue
+            value = int(message.value().split(b" ", 1)[0])
+            rows[message.partition()].append((message.offset(), value))
+            self.position[message.partition()] = message.offset() + 1
+        at = time.monotonic()
+        found = [Poll(self.name, self.mode, p, *run_of(run), at) for p, run in rows.items()]
+        self._history.polls += found
+        return found
 
     def _failed(self, error: KafkaError, message: Message) -> None:
         self.errors[error.name()] += 1
@@ -229,6 +261,23 @@ class Reader(threading.Thread):
                 f"partition {partition} position {self.position[partition]}: {error.str()}"
             )
             self._assign()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Reader(Party):
+    """A party that polls."""
+
+    def __init__(self, poller: Poller) -> None:
+        super().__init__(poller.name)
+        self.poller = poller
+        self.start()
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            self.poller.poll()
+        self.poller.close()
 
 
 def high_watermarks(servers: str, topic: str, partitions: int, limit_s: float = 60.0) -> list[int]:
@@ -277,16 +326,16 @@ def wait_for_empty_group(servers: str, group: str, limit_s: float = 60.0) -> Non
     wait_until(lacking, limit_s, f"group {group} is not empty")
 
 
-def drained(readers: list[Reader], ends: list[int]) -> list[str]:
-    """Readers that have not read up to `ends` yet: assigned ones, and the group as a whole."""
+def drained(pollers: list[Poller], ends: list[int]) -> list[str]:
+    """Pollers that have not read up to `ends` yet: assigned ones, and the group as a whole."""
     late = []
     groups: dict[Mode, list[int]] = {}
-    for reader in readers:
-        if reader.mode is Mode.ASSIGN:
-            late += _late(reader.name, reader.position, ends)
+    for poller in pollers:
+        if poller.mode is Mode.ASSIGN:
+            late += _late(poller.name, poller.position, ends)
         else:
-            best = groups.setdefault(reader.mode, [0] * len(ends))
-            groups[reader.mode] = [max(pair) for pair in zip(best, reader.position, strict=True)]
+            best = groups.setdefault(poller.mode, [0] * len(ends))
+            groups[poller.mode] = [max(pair) for pair in zip(best, poller.position, strict=True)]
     for mode, position in groups.items():
         late += _late(mode.value, position, ends)
     return late

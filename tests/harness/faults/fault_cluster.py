@@ -21,6 +21,8 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import TopicPartition
+from tests.harness.faults import bad_disk
+from tests.harness.faults.bad_disk import BadDisk
 from tests.harness.faults.links import Link, Network
 from tests.harness.processes.apache_kafka import ApacheBroker
 from tests.harness.processes.broker_process import POLL_S, BrokerProcess, ServerProcess, free_port
@@ -48,10 +50,20 @@ SETTINGS = {
 }
 
 
+Kind = Callable[[Path, Mapping[str, str], ServerProcess], ServerProcess]
+"""Makes a broker on a directory with its properties and its ZooKeeper."""
+
+
+def kafkapy_broker(home: Path, properties: Mapping[str, str], _: ServerProcess) -> ServerProcess:
+    """A broker of this working tree."""
+    return BrokerProcess(home, properties)
+
+
 class FaultCluster:
     """Brokers 1 to N. `brokers`, `log_dirs` and the links `internal`, `to_zookeeper` and `clients`
     are by broker id. There are links for clients only if they are wanted. The brokers of the ids
-    in `apache` are Apache Kafka's; with any the cluster `is_mixed`.
+    in `apache` are Apache Kafka's; with any the cluster `is_mixed`. With `bad_disks` the last log
+    directory of each is one of `disks`.
     """
 
     def __init__(
@@ -64,6 +76,7 @@ class FaultCluster:
         log_dirs: int = 1,
         apache: Collection[int] = (),
         own_zookeeper: bool = False,
+        bad_disks: bool = False,
     ) -> None:
         self.directory = directory
         self.is_mixed = bool(apache)
@@ -80,6 +93,8 @@ class FaultCluster:
         self.clients: dict[int, Link] = {}
         self.brokers: dict[int, ServerProcess] = {}
         self.log_dirs: dict[int, list[Path]] = {}
+        self.disks: dict[int, BadDisk] = {}
+        library = bad_disk.compiled(directory) if bad_disks else None
         for broker_id in ids:
             client, internal, proxied, zookeeper, outside = (free_port() for _ in range(5))
             if client_links:
@@ -100,13 +115,13 @@ class FaultCluster:
                 "advertised.listeners": listeners.format(served, proxied),
                 "zookeeper.connect": f"127.0.0.1:{zookeeper}{self.zookeeper.chroot}",
             }
-            broker: ServerProcess
-            if broker_id in apache:
-                broker = ApacheBroker(home, properties, self.zookeeper)
-            else:
-                broker = BrokerProcess(home, properties)
+            kind: Kind = ApacheBroker if broker_id in apache else kafkapy_broker
+            broker = self.brokers[broker_id] = kind(home, properties, self.zookeeper)
             broker.port, broker.bootstrap_servers = client, f"127.0.0.1:{served}"
-            self.brokers[broker_id] = broker
+            if library is not None:
+                last = self.log_dirs[broker_id][-1]
+                disk = BadDisk(library, directory / f"disk-{broker_id}", last)
+                self.disks[broker_id], broker.environment = disk, disk.environment
         self.bootstrap_servers = ",".join(b.bootstrap_servers for b in self.brokers.values())
 
     def __enter__(self) -> Self:
@@ -163,6 +178,20 @@ class FaultCluster:
                 self.failed_starts.append(lines[-1])
                 if time.monotonic() > deadline:
                     raise
+
+    def exchange(self, broker_id: int, kind: Kind, *, clean: bool) -> None:
+        """Stop or kill a broker, and go on with its directory as one of another kind."""
+        old = self.brokers[broker_id]
+        assert isinstance(old, BrokerProcess | ApacheBroker)
+        if clean:
+            old.stop()
+        else:
+            old.kill()
+        new = kind(old.log_dir, old.properties, self.zookeeper)
+        new.port, new.bootstrap_servers = old.port, old.bootstrap_servers
+        self.brokers[broker_id] = new
+        self.start_again(new)
+        self.wait_for_full_isr()
 
     def _pids(self) -> list[int]:
         return [broker.pid for broker in self.brokers.values() if broker.running]
@@ -250,6 +279,17 @@ class FaultCluster:
                     if sorted(state["isr"]) != sorted(replicas) or state["leader"] < 0:
                         lacking.append(f"{topic}-{partition}: {state}, replicas {replicas}")
         return lacking
+
+    def in_isr(self, broker_id: int) -> list[str]:
+        """Partitions of all topics that have a broker in their ISR, as text."""
+        found = []
+        with self.client() as client:
+            for topic in client.get_children("/brokers/topics"):
+                for partition in client.get_children(f"/brokers/topics/{topic}/partitions"):
+                    path = f"/brokers/topics/{topic}/partitions/{partition}/state"
+                    if broker_id in json.loads(client.get(path)[0])["isr"]:
+                        found.append(f"{topic}-{partition}")
+        return found
 
     def wait_for_full_isr(self, limit_s: float = 60.0) -> float:
         """Seconds until every ISR is full. Raises AssertionError after the limit."""

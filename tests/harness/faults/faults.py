@@ -5,17 +5,26 @@ A seed chooses the faults and their targets. Each returns a description of what 
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.topic_partition import (
+    GROUP_METADATA_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    TopicPartition,
+)
+from tests.harness.faults.bad_disk import Disorder
 from tests.harness.faults.fault_cluster import (
     ADMIN_LIMIT_S,
     LAG_TIME_MAX_MS,
@@ -27,6 +36,9 @@ from tests.harness.faults.links import ANYONE, Link, Trouble
 from tests.harness.processes.broker_process import ServerProcess
 
 ALONE: Final = 0.6
+LONELY_LIMIT_S: Final = 30.0
+COORDINATOR_PARTITIONS: Final = 4
+"""Of each internal topic."""
 _HALF_OPEN: Final = (Trouble.HOLD, Trouble.HOLD_REQUESTS, Trouble.HOLD_ANSWERS)
 
 
@@ -96,6 +108,14 @@ class Chaos:
         found = self.cluster.controller_id()
         return found if found in self.cluster.brokers else self._any()
 
+    def _coordinator(self) -> int:
+        """The coordinator of some transactional id, or of some group."""
+        for topic in (TRANSACTION_STATE_TOPIC, GROUP_METADATA_TOPIC):
+            found = self.cluster.leader(topic, self._chance.randrange(COORDINATOR_PARTITIONS))
+            if found in self.cluster.brokers:
+                return found
+        return self._any()
+
     # processes
 
     def _down(self, ids: list[int], clean: bool) -> str:
@@ -128,6 +148,9 @@ class Chaos:
 
     def kill_controller(self) -> str:
         return self._down([self._controller()], clean=False)
+
+    def kill_coordinator(self) -> str:
+        return self._down([self._coordinator()], clean=False)
 
     def kill_two(self) -> str:
         return self._down(self._chance.sample(sorted(self.cluster.brokers), 2), clean=False)
@@ -163,6 +186,9 @@ class Chaos:
 
     def pause_controller(self) -> str:
         return self._pause(self._controller())
+
+    def pause_coordinator(self) -> str:
+        return self._pause(self._coordinator())
 
     # links between brokers
 
@@ -259,6 +285,64 @@ class Chaos:
     def expire_controller(self) -> str:
         return self._expire(self._controller())
 
+    # disks
+
+    def _disk(self, disorder: Disorder) -> str:
+        """The last log directory of a broker misbehaves; the broker is restarted after it."""
+        broker_id = self._any()
+        broker, disk = self.cluster.brokers[broker_id], self.cluster.disks[broker_id]
+        seconds = self._chance.choice([0.3, 3.0, 8.0])
+        disk.misbehave(disorder)
+        self.wait(seconds)
+        went_on = broker.running
+        disk.heal()
+        if broker.running and self._chance.random() < 0.5:
+            broker.stop()
+        elif broker.running:
+            broker.kill()
+        self.cluster.start_again(broker)
+        return (
+            f"of broker {broker_id} for {seconds:.1f} s, which {'went on' if went_on else 'ended'}"
+        )
+
+    def disk_eio(self) -> str:
+        return self._disk(Disorder.EIO)
+
+    def disk_full(self) -> str:
+        return self._disk(Disorder.ENOSPC)
+
+    def disk_slow(self) -> str:
+        return self._disk(Disorder.SLOW)
+
+    def disk_lies(self) -> str:
+        """A power cut: all that was written since a moment is gone, fsynced or not.
+
+        Kafka may lose records so that only this broker had. It stays away until it is in no ISR.
+        """
+        broker_id = self._any()
+        broker, homes = self.cluster.brokers[broker_id], self.cluster.log_dirs[broker_id]
+        disk = self.cluster.disks[broker_id]
+        disk.misbehave(Disorder.LYING)
+        kept = [home.with_name(f"{home.name}.kept") for home in homes]
+        for home, copy in zip(homes, kept, strict=True):
+            copy_of_live(home, copy)
+        self.wait(self._chance.choice([0.5, 3.0, 8.0]))
+        broker.kill()
+        disk.heal()
+        try:
+            wait_until(lambda: self.cluster.in_isr(broker_id), LONELY_LIMIT_S, "in an ISR")
+        except AssertionError as alone:
+            said = f"nothing was lost: {alone}"
+            for copy in kept:
+                shutil.rmtree(copy)
+        else:
+            said = "what it had written since was lost"
+            for home, copy in zip(homes, kept, strict=True):
+                shutil.rmtree(home)
+                copy.rename(home)
+        self.cluster.start_again(broker)
+        return f"of broker {broker_id}; {said}"
+
     # what operators do meanwhile
 
     def reassign(self) -> str:
@@ -291,12 +375,27 @@ FAULTS: Final[dict[str, Callable[[Chaos], str]]] = {
         "bounce", "bounce_leader", "bounce_controller", "pause", "pause_leader", "pause_follower",
         "pause_controller", "cut", "half_open", "delay", "isolate", "isolate_controller",
         "zk_cut", "zk_cut_controller", "zk_half_open", "zk_restart", "zk_pause", "expire",
-        "expire_controller", "reassign", "elect",
+        "expire_controller", "reassign", "elect", "kill_coordinator", "pause_coordinator",
+        "disk_eio", "disk_full", "disk_slow", "disk_lies",
     )
 }  # fmt: skip
+OF_DISKS: Final = {name for name in FAULTS if name.startswith("disk")}
 
 
-OF_PROCESSES: Final = {name for name in FAULTS if name.startswith(("kill", "bounce", "pause"))}
+OF_PROCESSES: Final = {
+    name for name in FAULTS if name.startswith(("kill", "bounce", "pause", "disk"))
+}
+"""Two of these at a time would start and stop one broker twice."""
+
+
+def copy_of_live(home: Path, copy: Path) -> None:
+    """Copy the log directory of a broker that goes on, without files that vanish meanwhile."""
+    for directory, _, files in os.walk(home):
+        target = copy / Path(directory).relative_to(home)
+        target.mkdir(parents=True)
+        for name in files:
+            with suppress(FileNotFoundError):
+                shutil.copy2(Path(directory) / name, target / name)
 
 
 def stopped(broker: ServerProcess, during: Callable[[], object]) -> None:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT, committed
+from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT, Party, committed
 from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 
 SETTLE_LIMIT_S = 90.0
 CONSUME_LIMIT_S = 120.0
 
 
-class Member(threading.Thread):
-    """One life of a member. A fatal error, such as that it was fenced, ends it.
+class Member(Party):
+    """One life of a member; `stop` makes it leave, or be away if it is static.
+
+    A fatal error, such as that it was fenced, ends it.
 
     With `commits` a record is consumed once its commit was accepted. `accepted` has the highest
     offset by partition that a commit was accepted for; `refused` the partitions of others.
     """
 
     def __init__(self, topic: str, name: str, settings: dict[str, Any], commits: bool) -> None:
-        super().__init__(name=name, daemon=True)
+        super().__init__(name)
         self.consumed: list[tuple[int, int]] = []  # (partition, offset)
         self.assigned: set[int] = set()
         self.revocations = 0
@@ -31,17 +32,11 @@ class Member(threading.Thread):
         self.accepted: dict[int, int] = {}
         self.refused: set[int] = set()
         self._commits = commits
-        self._stopping = threading.Event()
         self._consumer = Consumer({**settings, "on_commit": self._committed})
         self._consumer.subscribe(
             [topic], on_assign=self._gained, on_revoke=self._lost, on_lost=self._lost
         )
         self.start()
-
-    def stop(self) -> None:
-        """Leave cleanly; a static member leaves by being away."""
-        self._stopping.set()
-        self.join()
 
     def run(self) -> None:
         try:

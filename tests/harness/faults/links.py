@@ -20,6 +20,8 @@ from typing import NamedTuple, Self
 
 import uvloop
 
+from tests.harness.processes.waiting import join
+
 ANYONE = -1
 
 
@@ -68,7 +70,7 @@ class Network:
     ) -> None:
         asyncio.run_coroutine_threadsafe(self._end(), self.loop).result(10)
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
+        join(self._thread)
         self.loop.close()
 
     async def _end(self) -> None:

@@ -19,6 +19,7 @@ from tests.harness.faults.faults import stopped
 from tests.harness.faults.links import ANYONE, Network, Pace, Trouble
 from tests.harness.faults.scenario import Scenario, leader
 from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.waiting import join
 
 LIMIT_S = 600.0
 
@@ -103,7 +104,7 @@ def echo_time(pace: Pace, size: int) -> float:
             left = size
             while left:
                 left -= len(client.recv(65536))
-            sender.join()
+            join(sender)
             return time.monotonic() - start
 
 

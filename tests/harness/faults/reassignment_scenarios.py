@@ -57,7 +57,7 @@ def delete_what_was_read(cluster: FaultCluster, workload: Workload, partitions: 
 
     def lacking() -> list[str]:
         commits = committed(cluster.bootstrap_servers, GROUP, TOPIC, partitions)
-        [assigned] = [r for r in workload.readers if r.name == "assigned"]
+        [assigned] = [r.poller for r in workload.readers if r.name == "assigned"]
         starts.update(enumerate(map(min, commits, assigned.position)))
         return [f"partition {p}" for p, start in starts.items() if start <= 0]
 

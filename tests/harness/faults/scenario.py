@@ -21,6 +21,7 @@ Faults = Callable[[FaultCluster, Workload], Iterator[str]]
 class Scenario:
     """`faults` yields what it did and raises AssertionError for what does not hold. The brokers of
     the ids in `apache` are Apache Kafka's; the ZooKeeper is kafkapy's if it is `own_zookeeper`.
+    With `bad_disks` there are faults of disks.
     """
 
     faults: Faults
@@ -34,6 +35,8 @@ class Scenario:
     overrides: Mapping[str, str] = field(default_factory=dict)
     apache: tuple[int, ...] = ()
     own_zookeeper: bool = False
+    workload: type[Workload] = Workload
+    bad_disks: bool = False
 
     def run(self, directory: Path) -> Verdict:
         """On a cluster of its own; the verdict judges the records."""
@@ -45,6 +48,7 @@ class Scenario:
             log_dirs=self.log_dirs,
             apache=self.apache,
             own_zookeeper=self.own_zookeeper,
+            bad_disks=self.bad_disks,
         ) as cluster:
             return chaos_run.run_on(
                 cluster,
@@ -53,6 +57,7 @@ class Scenario:
                 min_isr=self.min_isr,
                 rate=self.rate,
                 partitions=self.partitions,
+                kind=self.workload,
             )
 
 

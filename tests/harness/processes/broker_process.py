@@ -85,7 +85,8 @@ def answers_api_versions(host: str, port: int) -> bool:
 class ServerProcess:
     """A server child process: started, awaited, killed or stopped by its own pid.
 
-    `output` is the file that collects its stdout and stderr over all its lives.
+    `output` is the file that collects its stdout and stderr over all its lives. `environment` is
+    what it has besides this process's.
     """
 
     def __init__(self, command: Sequence[str], port: int, output: Path, name: str) -> None:
@@ -93,6 +94,7 @@ class ServerProcess:
         self.port = port
         self.output = output
         self.name = name
+        self.environment: Mapping[str, str] = {}
         self.bootstrap_servers = f"127.0.0.1:{port}"
         self._process: subprocess.Popen[bytes] | ForkedBroker | None = None
 
@@ -108,12 +110,16 @@ class ServerProcess:
     def launch(self) -> None:
         """Start the process; do not wait until it answers."""
         assert not self.running, f"{self.name} runs already with pid {self.pid}"
-        if can_fork(self.command):
+        if not self.environment and can_fork(self.command):
             self._process = ForkedBroker(self.command, self.output)
             return
         with self.output.open("ab") as sink:
             self._process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self.environment},
             )
 
     def answers(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -20,3 +21,9 @@ def wait_until(
     while not holds():
         assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
         time.sleep(look_again_s)
+
+
+def join(thread: threading.Thread, limit_s: float = LIMIT_S) -> None:
+    """Wait for the end of a thread; fail when the limit has passed."""
+    thread.join(limit_s)
+    assert not thread.is_alive(), f"not within {limit_s:g} s: the end of thread {thread.name}"

@@ -68,6 +68,7 @@ class Chroot(ZooKeeperServer):
         self._server = server
         self.chroot = path
         self.command, self.name = server.command, server.name
+        self.environment = server.environment
         self.port, self.output = server.port, server.output
         self.bootstrap_servers = server.connect(path)
 

@@ -1,0 +1,112 @@
+"""Judges what members of a share group were delivered and what their acknowledgements came to.
+
+A record is done when it was accepted or rejected, or delivered as often as the limit allows:
+
+| anomaly         | what it is                                                               |
+|-----------------|--------------------------------------------------------------------------|
+| done-twice      | an acknowledgement was confirmed of a record that was done before         |
+| delivered-again | a record was delivered long after it was done                            |
+| lost-record     | the group has nothing left, but nobody accepted or rejected a record     |
+| wrong-count     | a delivery count that is not between 1 and the limit                     |
+| count-back      | a count that does not exceed that of a release which was confirmed before |
+
+A member may be delivered a record late: its client fetches ahead, and the lock ends meanwhile. So
+only confirmed acknowledgements, which need the lock, have an order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from math import inf
+from typing import NamedTuple
+
+ANOMALIES = ("done-twice", "delivered-again", "lost-record", "wrong-count", "count-back")
+
+
+class Verb(Enum):
+    """An acknowledgement; each but a release ends a record."""
+
+    ACCEPT = "accept"
+    RELEASE = "release"
+    REJECT = "reject"
+
+
+class Fate(Enum):
+    """The outcome of an acknowledgement, as far as its member knows it."""
+
+    CONFIRMED = "confirmed"
+    REFUSED = "refused"  # nothing was changed
+    UNKNOWN = "unknown"
+
+
+class Place(NamedTuple):
+    """A record of the topic."""
+
+    partition: int
+    offset: int
+
+
+@dataclass(slots=True)
+class Delivery:
+    """A record that a member was delivered at `at`, and its acknowledgement, which was sent at
+    `called` and answered at `answered`."""
+
+    member: str
+    place: Place
+    count: int
+    at: float
+    verb: Verb
+    called: float = inf
+    answered: float = inf
+    fate: Fate = Fate.REFUSED
+
+    @property
+    def confirmed(self) -> bool:
+        return self.fate is Fate.CONFIRMED
+
+    def __str__(self) -> str:
+        return (
+            f"{self.verb.value} by {self.member} {self.fate.value} at {self.answered:.3f}"
+            f" (delivery {self.count}, at {self.at:.3f})"
+        )
+
+
+def judge(
+    deliveries: Iterable[Delivery], written: Iterable[Place], limit: int, late_s: float
+) -> dict[str, list[str]]:
+    """Each anomaly's name and its cases, once the group has nothing left of `written`.
+
+    A record that arrives within `late_s` may have been fetched before it was done.
+    """
+    found: dict[str, list[str]] = {name: [] for name in ANOMALIES}
+    by_place: dict[Place, list[Delivery]] = defaultdict(list)
+    for delivery in deliveries:
+        by_place[delivery.place].append(delivery)
+    for place in written:
+        by_place.setdefault(place, [])
+    for place, of_record in sorted(by_place.items()):
+        for name, case in _anomalies(of_record, limit, late_s):
+            found[name].append(f"partition {place.partition} offset {place.offset}: {case}")
+    return found
+
+
+def _anomalies(deliveries: list[Delivery], limit: int, late_s: float) -> Iterator[tuple[str, str]]:
+    confirmed = sorted((d for d in deliveries if d.confirmed), key=lambda d: d.called)
+    for n, earlier in enumerate(confirmed):
+        for later in confirmed[n + 1 :]:
+            if earlier.verb is not Verb.RELEASE:
+                yield "done-twice", f"{earlier}, {later}"
+            elif later.called > earlier.answered and later.count <= earlier.count:
+                yield "count-back", f"{earlier}, {later}"
+    done_at = min((d.answered for d in confirmed if d.verb is not Verb.RELEASE), default=inf)
+    for delivery in deliveries:
+        if delivery.at > done_at + late_s:
+            yield "delivered-again", f"done at {done_at:.3f}, {delivery}"
+        if not 1 <= delivery.count <= limit:
+            yield "wrong-count", str(delivery)
+    maybe = (d for d in deliveries if d.fate is not Fate.REFUSED and d.verb is not Verb.RELEASE)
+    if not any(maybe) and all(d.count < limit for d in deliveries):
+        yield "lost-record", "; ".join(map(str, deliveries)) or "never delivered"

@@ -1,0 +1,361 @@
+"""Transactions on a cluster that fails: producers and their zombies, and copiers.
+
+Each transactional id has two live producers. A new instance fences the other one, which continues
+until it gets the error. A worker sends and polls in one transaction; a copier copies what it polls,
+with its group's offsets in the transaction (KIP-98, KIP-447). One in five is aborted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from tests.harness.faults import chaos_workload
+from tests.harness.faults.anomalies import PRODUCER_STEP, Mode, Outcome, Poll, Send, run_of
+from tests.harness.faults.chaos_run import GROUP, TOPIC, Anomalies, Workload, create_topic
+from tests.harness.faults.chaos_workload import (
+    LOGGED,
+    PADDING,
+    QUICK_TO_RECONNECT,
+    Poller,
+    Reader,
+    Sender,
+    logger_to,
+)
+from tests.harness.faults.transaction_anomalies import (
+    ALLOWED,
+    Copied,
+    Fate,
+    Instance,
+    Key,
+    Polled,
+    Sent,
+    Transaction,
+    TransactionHistory,
+)
+
+COPIES = f"{TOPIC}-copies"
+COPIERS = "copiers"
+SETTINGS = {
+    "transaction.state.log.num.partitions": "4",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "offsets.topic.num.partitions": "4",
+    "min.insync.replicas": "2",
+}
+ABORTED = 0.2
+TRANSACTION_LIMIT_S = 10.0
+CALL_S = 20.0
+FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+AFTER_PURGE = {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER}
+"""Ends of librdkafka 2.16 that brokers of both kinds cause (docs/evidence/chaos.md)."""
+
+
+class Seat(NamedTuple):
+    """A sender's place: several have the same transactional id."""
+
+    servers: str
+    history: TransactionHistory
+    transactional_id: str
+    numbers: Iterator[int]
+    seed: int
+    logs: Path
+
+
+class TransactionalSender(Sender):
+    """One of the live producers of a transactional id, in one life after the other."""
+
+    away_s = (2.0, 8.0)
+    """How long it stays away when another has fenced it: its next life fences that one."""
+
+    def __init__(self, seat: Seat) -> None:
+        super().__init__(f"{seat.transactional_id}-{seat.seed}")
+        self._servers = seat.servers
+        self._history = seat.history
+        self._id = seat.transactional_id
+        self._numbers = seat.numbers
+        self._values = itertools.count()
+        self._has_purged = False
+        self._chance = random.Random(seat.seed)
+        self._logger = logger_to(seat.logs / f"{self.name}.log")
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            number = next(self._numbers)
+            self._values = itertools.count(number * PRODUCER_STEP)
+            self._has_purged = False
+            by = Instance(self._id, f"{self.name}.{number}", time.monotonic())
+            producer = self._producer()
+            try:
+                producer.init_transactions(CALL_S)
+                by.init_done = time.monotonic()
+                self._live(producer, by)
+            except KafkaException as ended:
+                self._note(ended)
+            with suppress(KafkaException):  # the fatal error once more
+                producer.purge()
+                producer.poll(0)
+            del producer
+            self._stopping.wait(self._chance.uniform(*self.away_s))
+        for handler in self._logger.handlers:
+            handler.close()
+
+    def _note(self, failure: KafkaException) -> None:
+        error = failure.args[0]
+        self.failures[error.name()] += 1
+        expected = FENCED | AFTER_PURGE if self._has_purged else FENCED
+        if error.fatal() and error.code() not in expected:
+            self.fatal_errors.append(f"{self.name}: {error}")
+
+    def _producer(self) -> Producer:
+        return Producer(
+            {
+                "bootstrap.servers": self._servers,
+                "transactional.id": self._id,
+                "transaction.timeout.ms": int(TRANSACTION_LIMIT_S * 1000),
+                "request.timeout.ms": 5000,
+                "linger.ms": 5,
+                # It keeps to a coordinator that is gone until its metadata are that old.
+                "metadata.max.age.ms": 2000,
+                **QUICK_TO_RECONNECT,
+                **LOGGED,
+            },
+            logger=self._logger,
+        )
+
+    def _live(self, producer: Producer, by: Instance) -> None:
+        """One transaction after the other, until an error that only a new instance gets over."""
+        while not self._stopping.is_set():
+            transaction = Transaction(by, time.monotonic())
+            self._history.transactions.append(transaction)
+            producer.begin_transaction()
+            try:
+                self._fill(producer, transaction)
+                if self._chance.random() < ABORTED:
+                    self._abort(producer, transaction)
+                else:
+                    self._commit(producer, transaction)
+            except KafkaException as failure:
+                is_open = transaction.fate is Fate.ABORTED
+                if not (is_open and failure.args[0].txn_requires_abort()):
+                    raise
+                self._note(failure)
+                self._abort(producer, transaction)
+
+    def _abort(self, producer: Producer, transaction: Transaction) -> None:
+        self._has_purged |= any(sent.offset < 0 for sent in transaction.sent)
+        producer.abort_transaction(CALL_S)
+        self._go_back(transaction)
+
+    def _commit(self, producer: Producer, transaction: Transaction) -> None:
+        """Commit; a time limit that passes is no error of the transaction."""
+        transaction.commit_called = time.monotonic()
+        transaction.fate = Fate.UNKNOWN
+        for attempt in itertools.count(1):
+            try:
+                producer.commit_transaction(CALL_S)
+                break
+            except KafkaException as failure:
+                if attempt == 3 or not failure.args[0].retriable():
+                    raise
+        transaction.fate = Fate.COMMITTED
+        self.acked += len(transaction.sent)
+
+    def _send(self, producer: Producer, transaction: Transaction, key: Key) -> int:
+        """Send the next value, which is returned."""
+        sent = Sent(key, next(self._values))
+        transaction.sent.append(sent)
+        value = b"%d %s" % (sent.value, PADDING)
+        producer.produce(key.topic, value, partition=key.partition, on_delivery=delivered(sent))
+        return sent.value
+
+    def _fill(self, producer: Producer, transaction: Transaction) -> None:
+        raise NotImplementedError
+
+    def _go_back(self, transaction: Transaction) -> None:
+        """Return to the first records of an aborted transaction, if they must be copied again."""
+
+
+def delivered(sent: Sent) -> Callable[[KafkaError | None, Message], None]:
+    """The callback that keeps a record's offset."""
+
+    def note(error: KafkaError | None, message: Message) -> None:
+        offset = message.offset()
+        if error is None and offset is not None and offset >= 0:
+            sent.offset = offset
+
+    return note
+
+
+class Worker(TransactionalSender):
+    """Sends to random partitions, and reads all with a consumer that outlives the producers."""
+
+    def __init__(self, seat: Seat, partitions: int) -> None:
+        super().__init__(seat)
+        self._partitions = partitions
+        log = self._history.topics[TOPIC]
+        self._poller = Poller(self._servers, TOPIC, partitions, log, self.name)
+
+    def run(self) -> None:
+        super().run()
+        self._poller.close()
+
+    def _fill(self, producer: Producer, transaction: Transaction) -> None:
+        for _ in range(self._chance.randint(1, 4)):
+            if self._chance.random() < 0.4:
+                transaction.polled += [
+                    Polled(Key(TOPIC, poll.partition), list(poll.offsets), list(poll.values))
+                    for poll in self._poller.poll(200)
+                ]
+                continue
+            key = Key(TOPIC, self._chance.randrange(self._partitions))
+            for _ in range(self._chance.randint(1, 10)):
+                self._send(producer, transaction, key)
+            self._stopping.wait(self._chance.uniform(0, 0.1))
+
+
+class Copier(TransactionalSender):
+    """A member of the group of copiers; each life has a consumer of its own."""
+
+    away_s = (5.0, 30.0)  # each time the group is rebalanced
+
+    def __init__(self, seat: Seat, origin: dict[int, int]) -> None:
+        super().__init__(seat)
+        self._origin = origin
+        self._batch: list[Message] = []
+
+    def _live(self, producer: Producer, by: Instance) -> None:
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": COPIERS,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "session.timeout.ms": 10_000,
+                "max.poll.interval.ms": 30_000,
+                "fetch.wait.max.ms": 200,
+                **QUICK_TO_RECONNECT,
+            }
+        )
+        self._consumer.subscribe([TOPIC], on_revoke=self._revoked, on_lost=self._revoked)
+        try:
+            super()._live(producer, by)
+        finally:
+            self._consumer.close()
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Drop the batch: the next owner of these partitions copies it."""
+        self._batch.clear()
+
+    def _fill(self, producer: Producer, transaction: Transaction) -> None:
+        self._batch.clear()
+        end = time.monotonic() + 0.3
+        while len(self._batch) < 50 and time.monotonic() < end:
+            message = self._consumer.poll(0.1)
+            if message is not None and message.error() is None:
+                self._batch.append(message)
+        at = time.monotonic()
+        positions: dict[int, int] = {}
+        for message in self._batch:
+            partition, offset = message.partition(), message.offset()
+            value = int(message.value().split(b" ", 1)[0])
+            transaction.polled.append(Polled(Key(TOPIC, partition), [offset], [value]))
+            row = run_of([(offset, value)])
+            poll = Poll(self.name, Mode.SUBSCRIBE, partition, *row, at)
+            self._history.topics[TOPIC].polls.append(poll)
+            copy = self._send(producer, transaction, Key(COPIES, partition))
+            self._origin[copy] = value
+            positions[partition] = offset + 1
+        if positions:
+            producer.send_offsets_to_transaction(
+                [TopicPartition(TOPIC, partition, at) for partition, at in positions.items()],
+                self._consumer.consumer_group_metadata(),
+                CALL_S,
+            )
+
+    def _go_back(self, transaction: Transaction) -> None:
+        first: dict[int, int] = {}
+        for poll in transaction.polled:
+            first.setdefault(poll.key.partition, poll.offsets[0])
+        for partition, offset in first.items():
+            with suppress(KafkaException):  # not assigned any more
+                self._consumer.seek(TopicPartition(TOPIC, partition, offset))
+
+
+class TransactionWorkload(Workload):
+    """Two ids of workers and two of copiers, a reader of each topic, and a group."""
+
+    groups = (GROUP, COPIERS)
+
+    def _start(self, rate: float) -> None:
+        del rate  # as fast as transactions go
+        cluster, partitions = self.cluster, self._partitions
+        servers = cluster.bootstrap_servers
+        create_topic(cluster, COPIES, partitions, 3, 2)
+        self.transactions = TransactionHistory([TOPIC, COPIES])
+        self._origin: dict[int, int] = {}
+        numbers = itertools.count()
+        seats = [
+            [
+                Seat(servers, self.transactions, f"{role}-{n % 2}", numbers, n, cluster.directory)
+                for n in range(4)
+            ]
+            for role in ("worker", "copier")
+        ]
+        self.workers = [Worker(seat, partitions) for seat in seats[0]]
+        self.copiers = [Copier(seat, self._origin) for seat in seats[1]]
+        self.writers = [*self.workers, *self.copiers]
+        log, copies = (self.transactions.topics[topic] for topic in (TOPIC, COPIES))
+        self.readers = [
+            Reader(Poller(servers, TOPIC, partitions, log, "assigned")),
+            Reader(Poller(servers, TOPIC, partitions, log, "member", GROUP)),
+            Reader(Poller(servers, COPIES, partitions, copies, "assigned")),
+        ]
+        for party in self.writers:
+            party.start()
+
+    def _drain(self) -> list[int]:
+        """A last record in each partition shows that no transaction before it is open."""
+        servers, partitions = self.cluster.bootstrap_servers, self._partitions
+        for worker in self.workers:
+            worker.stop()
+        ends = self._close(TOPIC)
+        self._wait_until_read(self.readers[:2], ends)
+        self._wait_until_committed(COPIERS, TOPIC, ends)
+        for copier in self.copiers:
+            copier.stop()
+        at = dict(enumerate(chaos_workload.committed(servers, COPIERS, TOPIC, partitions)))
+        self.transactions.copied.append(Copied(TOPIC, COPIES, at, self._origin))
+        self._wait_until_read(self.readers[2:], self._close(COPIES))
+        return ends
+
+    def _close(self, topic: str) -> list[int]:
+        """Write a record to each partition without a transaction; the ends of the log."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self.cluster.bootstrap_servers,
+                "enable.idempotence": True,
+                **QUICK_TO_RECONNECT,
+            }
+        )
+        closing = [Sent(Key(topic, p), 10**17 + p) for p in range(self._partitions)]
+        for sent in closing:
+            value, partition = b"%d" % sent.value, sent.key.partition
+            producer.produce(topic, value, partition=partition, on_delivery=delivered(sent))
+        assert producer.flush(chaos_workload.DELIVERY_LIMIT_S) == 0, "closing records not sent"
+        for sent in closing:
+            send = Send(sent.key.partition, sent.value, Outcome.ACKED, sent.offset)
+            self.transactions.topics[topic].sends.append(send)
+        return [sent.offset + 1 for sent in closing]
+
+    def _judge(self) -> tuple[Anomalies, Anomalies]:
+        found = self.transactions.judge()
+        return found, {name: found.pop(name) for name in ALLOWED}

@@ -1,0 +1,33 @@
+"""A party of a chaos run that does not end makes the run fail, and does not hold it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tests.harness.faults import chaos_workload
+from tests.harness.faults.chaos_workload import Party
+
+
+class Stuck(Party):
+    """In a call that returns when `answer` is set."""
+
+    def __init__(self) -> None:
+        super().__init__("stuck")
+        self.answer = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        self.answer.wait()
+
+
+def test_a_party_in_a_call_that_does_not_return(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chaos_workload, "STOP_LIMIT_S", 0.01)
+    party = Stuck()
+    with pytest.raises(AssertionError, match=r"not within 0\.01 s: the end of thread stuck"):
+        party.stop()
+    party.answer.set()
+    monkeypatch.undo()
+    party.stop()
+    assert not party.is_alive()

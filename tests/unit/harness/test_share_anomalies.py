@@ -1,0 +1,74 @@
+"""Each anomaly of a share group is found, and a history without any has none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness.faults.share_anomalies import Delivery, Fate, Place, Verb, judge
+
+PLACE = Place(0, 7)
+LIMIT = 5
+LATE_S = 20.0
+
+
+def delivery(
+    verb: Verb, at: float, count: int = 1, fate: Fate = Fate.CONFIRMED, answer_s: float = 0.2
+) -> Delivery:
+    """One that is acknowledged at once."""
+    return Delivery("a", PLACE, count, at, verb, at + 0.1, at + answer_s, fate)
+
+
+def found(*deliveries: Delivery) -> list[str]:
+    """The names of the anomalies of one record."""
+    return [name for name, cases in judge(deliveries, [PLACE], LIMIT, LATE_S).items() if cases]
+
+
+ACCEPTED = delivery(Verb.ACCEPT, 1)
+
+
+@pytest.mark.parametrize(
+    "deliveries",
+    [
+        [ACCEPTED],
+        [delivery(Verb.REJECT, 1)],
+        [delivery(Verb.RELEASE, 1), delivery(Verb.ACCEPT, 2, 2)],
+        # The lock ended; the answer of another was lost; the last delivery was its last chance.
+        [delivery(Verb.ACCEPT, 1, fate=Fate.REFUSED), delivery(Verb.ACCEPT, 2, 2)],
+        [delivery(Verb.ACCEPT, 1, fate=Fate.UNKNOWN)],
+        [delivery(Verb.ACCEPT, 1, LIMIT, Fate.REFUSED)],
+        # Fetched before it was done by another.
+        [ACCEPTED, delivery(Verb.ACCEPT, 1 + LATE_S, fate=Fate.REFUSED)],
+        # A new leader does not know of acquisitions that nobody acknowledged.
+        [delivery(Verb.RELEASE, 1, 3, Fate.UNKNOWN), delivery(Verb.ACCEPT, 2, 1)],
+        # Two releases at the same time: one order has the counts.
+        [delivery(Verb.RELEASE, 1, 2, answer_s=9), delivery(Verb.ACCEPT, 2, 1)],
+    ],
+)
+def test_without_anomaly(deliveries: list[Delivery]) -> None:
+    assert found(*deliveries) == []
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_done_twice(verb: Verb) -> None:
+    assert found(ACCEPTED, delivery(verb, 2, 2)) == ["done-twice"]
+    assert found(delivery(Verb.REJECT, 1), delivery(verb, 2, 2)) == ["done-twice"]
+
+
+def test_delivered_again() -> None:
+    late = delivery(Verb.ACCEPT, 2 + LATE_S, 2, Fate.REFUSED)
+    assert found(ACCEPTED, late) == ["delivered-again"]
+
+
+def test_lost_record() -> None:
+    assert found() == ["lost-record"]
+    assert found(delivery(Verb.RELEASE, 1)) == ["lost-record"]
+    assert found(delivery(Verb.ACCEPT, 1, fate=Fate.REFUSED)) == ["lost-record"]
+
+
+@pytest.mark.parametrize("count", [0, LIMIT + 1])
+def test_wrong_count(count: int) -> None:
+    assert found(delivery(Verb.ACCEPT, 1, count)) == ["wrong-count"]
+
+
+def test_count_back() -> None:
+    assert found(delivery(Verb.RELEASE, 1, 2), delivery(Verb.ACCEPT, 2, 2)) == ["count-back"]
