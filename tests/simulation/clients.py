@@ -387,14 +387,20 @@ class Reader(Client):
 class Rereader(Reader):
     """A consumer that seeks: it reads old records again, from anywhere."""
 
+    _highest = _asked = 0
+    _seen = Answer(-1, 0)
+    """The answer that led to `_highest`."""
+
     async def _poll(self) -> None:
-        self._highest = max(self._highest, self.position)
-        self.position = self.world.random.randrange(self._highest + 1)
+        if self.position < self._asked:  # what it had read is gone
+            self._highest = 0
+        if self.position >= self._highest:
+            self._highest, self._seen = self.position, self._known
+        self._asked = self.position = self.world.random.randrange(self._highest + 1)
+        self._known = self._seen
         await super()._poll()
 
     def _take(self, records: bytes) -> None:
         super()._take(records)
         if self.world.random.random() < _SEEKS:
             raise Refused("another position")
-
-    _highest = 0

@@ -52,6 +52,7 @@ class Cluster:
         self.history.epoch_led = lambda broker_id, at: self._epochs_led.get((broker_id, at), -1)
         for broker_id in range(1, plan.brokers + 1):
             node = world.nodes[broker_id] = Node(world, broker_id, plan.config)
+            node.on_death = self._dies
             if plan.drifts:
                 node.drift_permille = world.random.randrange(-_DRIFT_PERMILLE, _DRIFT_PERMILLE + 1)
         world.events.on_instant = self._look
@@ -85,14 +86,15 @@ class Cluster:
         for node in self.world.nodes.values():
             if node.host not in hosts or node.built is None:
                 continue
-            # Checkers are not the broker.
-            left, node.short_disk.left = node.short_disk.left, None
-            flip, node.disk.flip = node.disk.flip, None
-            for partition in node.partitions():
-                self._look_at(node, partition)
-            for checker in self.checkers:
-                checker.on_step(node)
-            node.short_disk.left, node.disk.flip = left, flip
+            with node.unhindered():
+                for partition in node.partitions():
+                    self._look_at(node, partition)
+                for checker in self.checkers:
+                    checker.on_step(node)
+
+    def _dies(self, node: Node) -> None:
+        for checker in self.checkers:
+            checker.on_death(node)
 
     def _look_at(self, node: Node, partition: Partition) -> None:
         log = partition.log

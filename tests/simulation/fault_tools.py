@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.stores import paths
 from tests.simulation.admin import Admin
 from tests.simulation.cluster import OTHERS, RETAINED, TABLE, TOPIC, TRIMMED, Cluster
-from tests.simulation.events import MS_US
+from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.node import Node
+
+LOOK_EVERY_US: Final = 3 * MS_US
 
 
 class FaultTools:
@@ -84,3 +87,46 @@ class FaultTools:
         """One that nobody writes to."""
         others = [name for name in self.cluster.topics() if name.startswith(OTHERS)]
         return self.world.random.choice(others) if others else None
+
+    def _when(
+        self,
+        is_so: Callable[[], bool],
+        then: Callable[[], None],
+        limit_us: int = SECOND_US,
+        every_us: int = LOOK_EVERY_US,
+    ) -> None:
+        """Do `then` as soon as it is so, unless all faults are over by then."""
+        events = self.world.events
+        end_us = events.now_us + limit_us
+
+        def look() -> None:
+            if self._is_over or events.now_us > end_us:
+                return
+            if is_so():
+                then()
+            else:
+                events.after(every_us, look)
+
+        look()
+
+    def _slow(self, source: str, target: str, delay_us: int, for_us: int) -> None:
+        """A link is slow for a while."""
+        slow_us, link = self.world.network.slow_us, (source, target)
+        slow_us[link] = delay_us
+        self.world.events.after(for_us, lambda: slow_us.pop(link, None))
+
+    def _state(self, at: TopicPartition) -> tuple[int, list[int], int]:
+        """Leader, ISR and leader epoch in ZooKeeper."""
+        state = self.cluster.znode(paths.partition_state(*at))
+        if state is None:
+            return -1, [], -1
+        leader, isr, epoch = state["leader"], state["isr"], state["leader_epoch"]
+        assert isinstance(leader, int)
+        assert isinstance(isr, list)
+        assert isinstance(epoch, int)
+        return leader, isr, epoch
+
+    def _expire(self, broker_id: int) -> None:
+        registration = self.world.ensemble.tree.nodes.get(paths.broker(broker_id))
+        if registration is not None:
+            self.world.ensemble.expire(registration.stat.ephemeral_owner)

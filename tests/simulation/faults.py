@@ -14,7 +14,7 @@ from kafkapy.storage import log_names
 from kafkapy.zk.stores import paths
 from tests.simulation.checkers.base import Violation
 from tests.simulation.cluster import TRIMMED
-from tests.simulation.courses import COURSES
+from tests.simulation.courses import Courses
 from tests.simulation.ensemble import HOST as ZOOKEEPER
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.kill_points import KILL_POINTS, disarm, kill_at
@@ -34,7 +34,7 @@ _CLOCKS_APART_MS: Final = 400_000
 Kafka."""
 
 
-class Faults(StagedFaults):
+class Faults(Courses, StagedFaults):
     """Makes faults by chance until it is stopped. What cannot be done now is not done."""
 
     def start(self) -> None:
@@ -439,5 +439,14 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "newcomer dies": Faults.newcomer_dies,
     "deletion halts": Faults.deletion_halts,
     "emptied log": Faults.emptied_log,
-    **COURSES,
+    "stranded move": Faults.stranded_move,
+    "joiner expires": Faults.joiner_expires,
+    "deposed at work": Faults.deposed_at_work,
+    "all die at a decision": Faults.all_die_at_a_decision,
+    "late proposal": Faults.late_proposal,
+    "placed on the dead": Faults.placed_on_the_dead,
+    "leaves while cleaned": Faults.leaves_while_cleaned,
+    "to and fro": Faults.to_and_fro,
+    "lost after cleaning": Faults.lost_after_cleaning,
+    "born within a batch": Faults.born_within_a_batch,
 }

@@ -65,7 +65,7 @@ class Plan:
     @property
     def trims(self) -> bool:
         """Whether there is a topic whose records are deleted on request."""
-        return "delete records" in self.weights
+        return not self.weights.keys().isdisjoint(_OF_TRIMMED)
 
 
 _OF_OTHER_TOPICS = {"delete topic", "grow topic", "deletion halts"}
@@ -119,9 +119,15 @@ COURSES = (
     "late proposal",
     "placed on the dead",
     "leaves while cleaned",
+    "to and fro",
+    "lost after cleaning",
+    "born within a batch",
 )
 """Faults that follow a course of events (`courses`). A seed has two of them, and often."""
-_COURSE_WEIGHT = 12
+_OF_TABLE = {"leaves while cleaned", "lost after cleaning"}
+_OF_TRIMMED = {"delete records", "born within a batch"}
+_OF_A_COURSE = 6
+"""For so many other faults one of a course."""
 
 
 TWO_DIRECTORIES = "/data/one,/data/two"
@@ -144,7 +150,8 @@ def plan_of(random: Random) -> Plan:
     kinds = list(FAULT_WEIGHTS)
     chosen = random.sample(kinds, random.randrange(3, len(kinds) + 1))
     plan.weights = {kind: FAULT_WEIGHTS[kind] for kind in kinds if kind in chosen}
-    plan.weights |= dict.fromkeys(random.sample(COURSES, 2), _COURSE_WEIGHT)
+    often = sum(plan.weights.values()) // _OF_A_COURSE
+    plan.weights |= dict.fromkeys(random.sample(COURSES, 2), often)
     if plan.unclean:
         plan.config["unclean.leader.election.enable"] = "true"
     if random.random() < 0.3:
@@ -161,7 +168,7 @@ def plan_of(random: Random) -> Plan:
     if random.random() < 0.3:
         plan.config["replica.lag.time.max.ms"] = "600"  # ISRs that hardly ever rest
     _draw_transactions(plan, random)
-    plan.compacts = random.random() < 0.35
+    plan.compacts = random.random() < 0.2 or not plan.weights.keys().isdisjoint(_OF_TABLE)
     plan.static_members = random.random() < 0.4
     plan.consumers = random.choice((0, 0, 0, 2, 3, 4))
     if plan.consumers > 2:

@@ -20,7 +20,15 @@ class CommittedReads(Checker):
         cluster.history.on_polled = self._polled
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        at = key.topic_partition
+        self._note(partition)
+
+    def on_death(self, node: Node) -> None:
+        """What it answered in its last step may arrive."""
+        for partition in node.partitions():
+            self._note(partition)
+
+    def _note(self, partition: Partition) -> None:
+        at = partition.topic_partition
         self._highest[at] = max(self._highest.get(at, 0), partition.log.high_watermark)
 
     def _polled(self, at: TopicPartition, last: int) -> None:

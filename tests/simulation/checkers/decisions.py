@@ -2,7 +2,8 @@
 partition has one.
 
 A coordinator that acts on a decision of its own log alone may lose it: the next one decides anew,
-and other partitions get other markers.
+and other partitions get other markers. A marker names the epoch of its coordinator, by which
+leaders refuse those of former ones: it is none of before the producer's first decision.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartiti
 from kafkapy.coordinator.transactions.log_records import read_transaction
 from kafkapy.coordinator.transactions.state import COMPLETE, PREPARED, TransactionState
 from kafkapy.record.batch_header import BatchHeader, iter_headers
-from kafkapy.record.control import ControlRecordType, control_type_id
+from kafkapy.record.control import (
+    ControlRecordType,
+    EndTransactionMarker,
+    read_end_transaction_marker,
+)
 from kafkapy.record.records import batch_records
 from kafkapy.replication.partition import Partition
 from tests.simulation.checkers.base import Checker, PartitionKey
@@ -44,7 +49,9 @@ class Decisions(Checker):
         self._read: dict[PartitionKey, tuple[int, int]] = {}
         """Leader epoch, and up to where its leader's log was read."""
         self._decisions: dict[int, _Decision] = {}
-        self._markers: list[tuple[TopicPartition, int, bool]] = []
+        self._first_epochs: dict[int, int] = {}
+        """The coordinator's epoch when a producer id had its first decision."""
+        self._markers: list[tuple[TopicPartition, int, EndTransactionMarker]] = []
         self._completed: list[int] = []
         """What was seen in this step: it may have moved the high watermark first."""
 
@@ -68,8 +75,9 @@ class Decisions(Checker):
                     self._coordinated(header, records, at)
                 elif header.is_control:
                     [record] = batch_records(records, header, at)
-                    commits = control_type_id(record.key) == ControlRecordType.COMMIT
-                    self._markers.append((key.topic_partition, header.producer_id, commits))
+                    marker = read_end_transaction_marker(record.key, record.value)
+                    assert marker is not None
+                    self._markers.append((key.topic_partition, header.producer_id, marker))
                 position = header.next_offset
             if position == before:
                 break
@@ -83,6 +91,7 @@ class Decisions(Checker):
             found = read_transaction("", record.value)
             known = self._decisions.get(found.producer_id)
             if found.state in PREPARED:
+                self._first_epochs.setdefault(found.producer_id, header.partition_leader_epoch)
                 commits = found.state is TransactionState.PREPARE_COMMIT
                 if known is None or (known.offset, known.commits) != (record.offset, commits):
                     partitions = frozenset(found.partitions)
@@ -111,7 +120,14 @@ class Decisions(Checker):
                 f" {sorted(missing)}"
             )
 
-    def _marked(self, at: TopicPartition, producer_id: int, commits: bool) -> None:
+    def _marked(self, at: TopicPartition, producer_id: int, marker: EndTransactionMarker) -> None:
+        first = self._first_epochs.get(producer_id, 0)
+        if marker.coordinator_epoch < first:
+            self.violated(
+                f"{at} has a marker of producer {producer_id} by a coordinator of epoch"
+                f" {marker.coordinator_epoch}; the first decision was of epoch {first}"
+            )
+        commits = marker.control_type is ControlRecordType.COMMIT
         decision = self._decisions.get(producer_id)
         if decision is None or decision.commits != commits or self._key is None:
             return
