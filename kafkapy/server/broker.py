@@ -557,7 +557,9 @@ class Broker:
             lambda configs: self._listener_changes.prepare(*self._configs.change_of_own(configs)),
             self._passwords,
         )
-        self._creator = AutoCreator(config, self._topic_admin, self._metadata, self._waiter)
+        self._creator = AutoCreator(
+            config, self._topic_admin, self._metadata, self._waiter, self._turns
+        )
         self._shares.create_topic_by(self._creator.create, self._tasks.spawn)
 
     async def _start_tokens(self) -> None:

@@ -38,7 +38,7 @@ from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish, pieces
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Turns, Work, finish, pieces
 
 AUTO_CREATE_WAIT_MS: Final = 1000
 _FIRST_VERSION_WITH_IDS: Final = 12
@@ -93,7 +93,7 @@ class Handler:
         topics = self.cluster.image.topics
         names: dict[str, None] = {}
         for wanted in request.topics or ():
-            yield 1
+            yield CHECK_UNITS
             if wanted.name and wanted.name not in topics and wanted.topic_id.is_zero:
                 try:
                     validate_topic_name(wanted.name)
