@@ -462,17 +462,20 @@ def _handle(
 
 
 def table(
-    handles: Mapping[int, AnyHandle], authorization: Authorization, auto_create_topics: bool
+    handles: Mapping[int, AnyHandle],
+    authorization: Authorization,
+    auto_create_topics: bool,
+    turns: Turns,
 ) -> dict[int, AnyServed]:
     """The APIs of a broker; with an authorizer, each with its rule."""
     served = {key: Served(*SERVED[key], handle) for key, handle in handles.items()}
     # Decided here, so that requests need no check without an authorizer.
     if authorization.authorizer is None:
         return served
-    return guard(served, rules(auto_create_topics), authorization)
+    return guard(served, rules(auto_create_topics, turns), authorization)
 
 
-def rules(auto_create_topics: bool) -> dict[int, Rule]:
+def rules(auto_create_topics: bool, turns: Turns) -> dict[int, Rule]:
     """The rules of all APIs that have one."""
     rules = {**RULES, **GROUP_RULES, **TRANSACTION_RULES}
-    return {**rules, ApiKey.METADATA: metadata_rule(auto_create_topics)}
+    return {**rules, ApiKey.METADATA: metadata_rule(auto_create_topics, turns)}

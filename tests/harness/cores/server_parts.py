@@ -273,7 +273,7 @@ class Parts:
     def dispatcher(self) -> Dispatcher:
         """Serves these."""
         return Dispatcher(
-            handler_table.table(self.handlers(), self.authorization, auto_create_topics=True),
+            handler_table.table(self.handlers(), self.authorization, True, self.turns),
             self.metrics.requests,
             self.throttler,
             self.turns,

@@ -10,7 +10,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import AccessControlEntry, PatternType, Permission, ResourcePattern
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import Turns, finished
 
 
 class RecordingHandler:
@@ -37,7 +37,7 @@ class RecordingHandler:
             header=SimpleNamespace(api_key=key),
         )
         table = handler_table.table(
-            {key: self._handle}, Authorization(authorizer), auto_create_topics
+            {key: self._handle}, Authorization(authorizer), auto_create_topics, Turns()
         )
         self.handle = table[key].handle
 

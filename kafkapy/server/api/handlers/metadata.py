@@ -120,10 +120,10 @@ class Handler:
                 topics.append(self._topic(context, topic, reachable))
                 yield ROW_UNITS + 2 * len(topic.partitions)
         else:
-            # Kafka takes the set of what is named.
-            asked: dict[tuple[str | None, Uuid], MetadataRequestTopic] = {}
+            # Kafka takes the set of ids, or else of names.
+            asked: dict[str | Uuid | None, MetadataRequestTopic] = {}
             for few in pieces(request.topics or ()):
-                asked.update({(wanted.name, wanted.topic_id): wanted for wanted in few})
+                asked.update({_asked_by(wanted): wanted for wanted in few})
                 yield len(few)
             for wanted in asked.values():
                 row = self._asked(context, wanted, reachable, refusals)
@@ -205,6 +205,10 @@ class Handler:
             is_internal=topic.name in INTERNAL_TOPICS,
             partitions=rows,
         )
+
+
+def _asked_by(wanted: MetadataRequestTopic) -> str | Uuid | None:
+    return wanted.name if wanted.topic_id.is_zero else wanted.topic_id
 
 
 def _check_rows(request: MetadataRequest, version: int) -> Work[None]:
