@@ -440,7 +440,7 @@ class Broker:
     def _dispatcher(self) -> Dispatcher:
         """All handlers, each with what it uses."""
         config, clock = self.config, self.clock
-        cluster = ClusterView(self._cluster_id, self._metadata)
+        cluster = ClusterView(self._cluster_id, self._broker_id, self._metadata)
         authorization = Authorization(self._authorizer)
         throttler = Throttler(self._quotas, clock)
         auto_create_topics = config.get_bool("auto.create.topics.enable")
@@ -490,7 +490,9 @@ class Broker:
             **handler_table.in_background(self._tasks, *self._background_areas(authorization)),
         }
         return Dispatcher(
-            handler_table.table(handlers, authorization, auto_create_topics, self._turns),
+            handler_table.table(
+                handlers, authorization, auto_create_topics, self._metadata, self._turns
+            ),
             self._metrics.requests,
             throttler,
             self._turns,

@@ -20,6 +20,7 @@ with warnings.catch_warnings():  # theirs, not ours
 from tests.conformance.peer import CODECS, limit_s
 from tests.conformance.workload import Headers, Received, Row
 from tests.harness.processes.kafka_python import closed
+from tests.harness.processes.topics import create_topic
 
 BATCH = 500
 SESSION_TIMEOUT_MS = 45_000  # Kafka's own default; theirs is too short for a busy machine
@@ -35,12 +36,15 @@ def next_offsets(received: Sequence[Received]) -> dict[int, int]:
 
 
 class ConfluentPeer:
-    """librdkafka by its Python binding, idempotent."""
+    """librdkafka by its Python binding, idempotent; its groups have `protocol`."""
 
     name = "confluent-kafka"
     codecs = CODECS
     sets_timestamps = True
     fixed_headers = False
+
+    def __init__(self, protocol: str = "classic") -> None:
+        self.protocol = protocol
 
     def version(self) -> str:
         return f"{version('confluent-kafka')} (librdkafka {confluent_kafka.libversion()[0]})"
@@ -80,6 +84,7 @@ class ConfluentPeer:
         settings = {
             "bootstrap.servers": servers,
             "group.id": group,
+            "group.protocol": self.protocol,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "log_level": 2,
@@ -123,6 +128,10 @@ class ConfluentPeer:
             return int(consumer.offsets_for_times([asked], timeout=30)[0].offset)
         finally:
             consumer.close()
+
+    def create(self, servers: str, topic: str, partitions: int, replicas: int) -> None:
+        """Create a topic."""
+        create_topic(servers, topic, partitions, replication_factor=replicas)
 
     def committed(self, servers: str, topic: str, group: str, partitions: int) -> dict[int, int]:
         """partition -> the group's committed offset (-1001 if none)."""

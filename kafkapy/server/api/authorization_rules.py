@@ -9,8 +9,7 @@ authorized in each request, never before.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -26,7 +25,7 @@ from kafkapy.server.api.authorized_operations import (
     NOT_REQUESTED,
     TOPIC_OPERATIONS,
 )
-from kafkapy.server.api.handler_support import refusal
+from kafkapy.server.api.refused_rows import handle_others, with_rows
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import AnyServed, Served
 from kafkapy.server.requests.outcomes import (
@@ -157,36 +156,9 @@ def each(need_of: NeedOf[T], rows: str = "topics", answer: str = "topics") -> Ru
         acls: Authorization, served: AnyServed, context: RequestContext, request: Message
     ) -> Work[Outcome[Message]]:
         passed, refused = yield from split(acls, context, request, rows, need_of)
-        if not refused:
-            return (yield from worked(served.handle(context, request)))
-        answers: list[Message] = []
-        closes = False
-        for code, denied in refused.items():
-            for few in pieces(denied):
-                part = yield from refuse_rows(served, context, with_rows(request, rows, few), code)
-                if part is CLOSE_CONNECTION:  # a produce without acknowledgement
-                    closes = True
-                else:
-                    answers.append(part)
-                yield ROW_UNITS * len(few)
-        if closes:
-            if passed:
-                yield from worked(served.handle(context, with_rows(request, rows, passed)))
-            return CLOSE_CONNECTION
-        if not passed:
-            return _joined(answers[0], answers[1:], answer)
-        outcome = yield from worked(served.handle(context, with_rows(request, rows, passed)))
-        return then(outcome, lambda response: _joined(response, answers, answer))
+        return (yield from handle_others(served, context, request, rows, answer, passed, refused))
 
     return rule
-
-
-def refuse_rows(
-    served: Served[M, R], context: RequestContext, request: M, code: ErrorCode
-) -> Work[R | CloseConnection]:
-    """The refusal of a request with some of its rows, one of which may have 80,000 partitions."""
-    made = refusal(served.refuse, request, ApiError(code), context.version)
-    return (yield from made) if isinstance(made, Generator) else made
 
 
 def split(
@@ -216,25 +188,17 @@ def split(
     return passed, refused
 
 
-def with_rows(request: M, field: str, rows: Sequence[object]) -> M:
-    """A copy of a request with other rows."""
-    changed = copy.copy(request)
-    setattr(changed, field, rows)
-    return changed
-
-
-def _joined(response: M, others: Sequence[M], field: str) -> M:
-    rows = list(getattr(response, field))
-    for other in others:
-        rows += getattr(other, field)
-    setattr(response, field, rows)
-    return response
-
-
 def topic(operation: Operation, name: str = "name") -> NeedOf[Struct]:
-    """The right to an operation on the topic in the field `name` of a row."""
+    """The right to an operation on the topic in the field `name` of a row. A topic id that is
+    unknown has no name, and needs no right.
+    """
     name_of = attrgetter(name)
-    return lambda context, row: Need(operation, _TOPIC, name_of(row))
+
+    def need(context: RequestContext, row: Struct) -> Need | None:
+        found = name_of(row)
+        return None if found is None else Need(operation, _TOPIC, found)
+
+    return need
 
 
 def named(operation: Operation, kind: ResourceKind) -> NeedOf[str]:

@@ -26,6 +26,7 @@ from kafkapy.common.cluster_state import (
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, LogDirFailure
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
 from kafkapy.replication.awaited_followers import AwaitedFollowers
 from kafkapy.replication.isr import IsrChange
 from kafkapy.replication.partition import Partition
@@ -148,8 +149,10 @@ class ReplicaManager:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         briefly: bool = False,
         ahead: PreparedAhead | None = None,
+        topic_id: Uuid | None = None,
     ) -> tuple[LogAppendInfo, Partition]:
         """Append to a partition that this broker leads, and check the requests that wait for it.
+        With `topic_id`, a partition of another topic of the same name is refused.
 
         Raises:
             ApiError: the refusal for this partition's row.
@@ -158,6 +161,8 @@ class ReplicaManager:
         partition = by_index.get(index) if by_index is not None else None
         if partition is None:
             partition = self.get(topic, index)
+        if topic_id not in (None, partition.topic_id) and not partition.topic_id.is_zero:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         log = partition.log
         high_watermark = log.high_watermark
         try:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -20,7 +21,7 @@ type franz struct{}
 
 func (franz) produce(args arguments, records <-chan record) error {
 	client, err := kgo.NewClient(
-		kgo.SeedBrokers(args.Servers),
+		kgo.SeedBrokers(strings.Split(args.Servers, ",")...),
 		kgo.ProducerBatchCompression(franzCodecs[args.Codec]),
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
 	)
@@ -42,11 +43,16 @@ func (franz) produce(args arguments, records <-chan record) error {
 }
 
 func (franz) consume(args arguments) ([]record, error) {
-	client, err := kgo.NewClient(
-		kgo.SeedBrokers(args.Servers), kgo.ConsumerGroup(args.Group),
+	options := []kgo.Opt{
+		kgo.SeedBrokers(strings.Split(args.Servers, ",")...), kgo.ConsumerGroup(args.Group),
 		kgo.ConsumeTopics(args.Topic), kgo.DisableAutoCommit(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-	)
+	}
+	if args.Protocol == "consumer" {
+		// Other balancers have no assignor of the broker.
+		options = append(options, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))
+	}
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +80,7 @@ func (franz) consume(args arguments) ([]record, error) {
 }
 
 func (franz) offsets(args arguments) (map[int32]int64, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(args.Servers))
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(args.Servers, ",")...))
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +95,34 @@ func (franz) offsets(args arguments) (map[int32]int64, error) {
 		found[partition] = each.Offset
 	}
 	return found, errors.Join(listed.Error(), empty(found))
+}
+
+func (franz) create(args arguments) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(args.Servers, ",")...))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	made, err := kadm.NewClient(client).CreateTopic(
+		context.Background(), int32(args.Partitions), int16(args.Replicas), nil, args.Topic)
+	return errors.Join(err, made.Err)
+}
+
+func (franz) committed(args arguments) (map[int32]int64, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(args.Servers, ",")...))
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	fetched, err := kadm.NewClient(client).FetchOffsets(context.Background(), args.Group)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int32]int64{}
+	for partition, each := range fetched[args.Topic] {
+		found[partition] = each.At
+	}
+	return found, fetched.Error()
 }
 
 func empty(found map[int32]int64) error {
