@@ -1,5 +1,5 @@
 """The loads of `scripts/bench --kafka` on coordinators: members that join and rebalance, commits of
-many groups, transactions.
+many groups, share groups, transactions.
 
 Members are connections that send what a client sends, and nothing else: a hundred clients would
 take more of the machine than the broker. A member that waits sends a heartbeat every 50 ms.
@@ -16,6 +16,7 @@ from typing import Any, Final
 import confluent_kafka
 
 from dev.bench.loads import LIMIT_S
+from kafkapy.admin.configs import Resource, ResourceType, incremental_alter_configs
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.coordinators import find_coordinator
 from kafkapy.client.group_offsets import commit_request
@@ -229,6 +230,28 @@ async def _commits(servers: str, topic: str, groups: int, seconds: float) -> Fig
         answered += 1
     connection.close()
     return {"rate": answered / passed}
+
+
+def shared(servers: str, topic: str, records: int) -> Figures:
+    """Records/s of one librdkafka member of a share group: each poll accepts those before it."""
+    with Cluster(servers) as cluster:
+        resource = Resource(ResourceType.GROUP, topic)
+        incremental_alter_configs(cluster, resource, {"share.auto.offset.reset": "earliest"}, ())
+    consumer = confluent_kafka.ShareConsumer(
+        {"bootstrap.servers": servers, "group.id": topic, "log_level": 2}
+    )
+    consumer.subscribe([topic])
+    first = count = 0
+    begun = started = time.perf_counter()
+    while count < records:
+        assert time.perf_counter() - begun < LIMIT_S, f"{count} of {records} records"
+        batch = len(consumer.poll(1.0))
+        if not count:
+            started, first = time.perf_counter(), batch
+        count += batch
+    passed = time.perf_counter() - started
+    consumer.close()
+    return {"rate": (count - first) / passed}
 
 
 def _code(answer: Any) -> ErrorCode:

@@ -151,6 +151,7 @@ LOADS: dict[str, Callable[..., Figures]] = {
     "tail": open_loop.tail,
     "rebalances": group_loads.rebalances,
     "commits": group_loads.commits,
+    "shared": group_loads.shared,
     "transactions": group_loads.transactions,
 }
 

@@ -45,7 +45,8 @@ class Measured:
 
 
 class Scale(NamedTuple):
-    """Size of the work. A load moves `bytes` of values; a fixed rate lasts `seconds`."""
+    """Size of the work. A load moves `bytes` of values, or `shared` records to a share group; a
+    fixed rate lasts `seconds`."""
 
     bytes: int
     seconds: float
@@ -54,10 +55,11 @@ class Scale(NamedTuple):
     partitions: int
     log_bytes: int
     compacted_bytes: int
+    shared: int
 
 
-FULL = Scale(300 * MB, 5.0, 1.5, (1000, 5000), 10_000, 2 << 30, 256 * MB)
-QUICK = Scale(80 * MB, 1.5, 0.4, (1000,), 1000, 256 << 20, 64 * MB)
+FULL = Scale(300 * MB, 5.0, 1.5, (1000, 5000), 10_000, 2 << 30, 256 * MB, 100_000)
+QUICK = Scale(80 * MB, 1.5, 0.4, (1000,), 1000, 256 << 20, 64 * MB, 20_000)
 
 
 @dataclass
@@ -257,13 +259,22 @@ def rebalanced(protocol: str) -> Task:
 
     name = f"group of {MEMBERS} members, {protocol} protocol"
     rows = Row(f"{name}: all join", "s", False), Row(f"{name}: one more joins", "s", False)
-    return Task(rows, run, needs_kafka_4=protocol == "consumer")
+    return Task(rows, run, is_quick=True, needs_kafka_4=protocol == "consumer")
 
 
 def committed(session: Session) -> Measured:
     return session.python(
         "commits", 0, "rate", topic=session.topic(), groups=COMMITTING_GROUPS,
         seconds=session.scale.seconds,
+    )  # fmt: skip
+
+
+def shared(session: Session) -> Measured:
+    topic = session.topic()
+    records = session.scale.shared
+    session.python("produce", 0, "rate", topic=topic, value_bytes=BASE_BYTES, records=records)
+    return session.python(
+        "shared", records * BASE_BYTES, "rate", topic=topic, records=records
     )  # fmt: skip
 
 
@@ -342,8 +353,9 @@ SHARED: tuple[Task, ...] = (
 COORDINATORS: tuple[Task, ...] = (
     rebalanced("classic"),
     rebalanced("consumer"),
-    Task((Row(f"{COMMITTING_GROUPS:,} groups commit, one connection", "1/s"),), committed),
-    Task((Row("transactions of one record, librdkafka, one producer", "1/s"),), in_transactions),
+    Task((Row(f"{COMMITTING_GROUPS:,} groups commit, one connection", "1/s"),), committed, True),
+    Task((Row("share group of one member, librdkafka, 1 kB", "1/s"),), shared, True, True),
+    Task((Row("transactions of one record, librdkafka", "1/s"),), in_transactions, True),
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dev import fetch_peers
-from tests.conformance.peer import CODECS, limit_s
+from tests.conformance.peer import CODECS, SHARE, limit_s
 from tests.conformance.process_peers import encoded, run
 from tests.conformance.workload import Received, Row
 from tests.harness.processes import apache_kafka
@@ -45,7 +45,9 @@ class JavaPeer:
         self._run("produce", servers, topic, codec, stdin=lines, limit=limit_s(len(rows)))
 
     def consume(self, servers: str, topic: str, group: str, count: int) -> list[Received]:
-        words = ("consume", servers, topic, group, count, self.protocol)
+        words: tuple[object, ...] = ("consume", servers, topic, group, count, self.protocol)
+        if self.protocol == SHARE:
+            words = ("share", servers, topic, group, count)
         decode = base64.b64decode
         received = []
         for line in self._run(*words, limit=limit_s(count)).decode().splitlines():

@@ -167,7 +167,7 @@ def _checked(batches: Iterable[AckRow], *, may_renew: bool) -> Work[list[Acknowl
         if (
             row.first_offset < 0
             or count <= 0
-            or (found and found[-1].last >= row.first_offset)
+            or (found and found[-1].last > row.first_offset)
             or len(row.acknowledge_types) not in (1, count)
             or not _TYPES.issuperset(kinds)
             or (AckType.RENEW in kinds and not may_renew)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -42,7 +43,31 @@ func (franz) produce(args arguments, records <-chan record) error {
 	return first.Err()
 }
 
+func received(one *kgo.Record) record {
+	row := record{
+		one.Partition, one.Offset, one.Timestamp.UnixMilli(), one.Key, one.Value, nil,
+	}
+	for _, each := range one.Headers {
+		row.headers = append(row.headers, header{each.Key, each.Value})
+	}
+	return row
+}
+
+// The first error that the client does not retry. While a coordinator is down, it joins again.
+func problem(fetches kgo.Fetches) error {
+	for _, each := range fetches.Errors() {
+		var session *kgo.ErrGroupSession
+		if !errors.As(each.Err, &session) {
+			return each.Err
+		}
+	}
+	return nil
+}
+
 func (franz) consume(args arguments) ([]record, error) {
+	if args.Protocol == "share" {
+		return share(args)
+	}
 	options := []kgo.Opt{
 		kgo.SeedBrokers(strings.Split(args.Servers, ",")...), kgo.ConsumerGroup(args.Group),
 		kgo.ConsumeTopics(args.Topic), kgo.DisableAutoCommit(),
@@ -58,25 +83,54 @@ func (franz) consume(args arguments) ([]record, error) {
 	}
 	defer client.Close()
 	ctx := context.Background()
-	var received []record
+	var rows []record
 	var taken []*kgo.Record
-	for len(received) < args.Count {
-		fetches := client.PollRecords(ctx, args.Count-len(received))
-		if problems := fetches.Errors(); len(problems) > 0 {
-			return nil, problems[0].Err
+	for len(rows) < args.Count {
+		fetches := client.PollRecords(ctx, args.Count-len(rows))
+		if err := problem(fetches); err != nil {
+			return nil, err
 		}
 		fetches.EachRecord(func(one *kgo.Record) {
 			taken = append(taken, one)
-			row := record{
-				one.Partition, one.Offset, one.Timestamp.UnixMilli(), one.Key, one.Value, nil,
-			}
-			for _, each := range one.Headers {
-				row.headers = append(row.headers, header{each.Key, each.Value})
-			}
-			received = append(received, row)
+			rows = append(rows, received(one))
 		})
 	}
-	return received, client.CommitRecords(ctx, taken...)
+	return rows, client.CommitRecords(ctx, taken...)
+}
+
+// Accept exactly `count` records as a member of a share group, and leave, which releases others.
+func share(args arguments) ([]record, error) {
+	var refused atomic.Pointer[error]
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(strings.Split(args.Servers, ",")...), kgo.ShareGroup(args.Group),
+		kgo.ConsumeTopics(args.Topic),
+		kgo.ShareAckCallback(func(_ *kgo.Client, results kgo.ShareAckResults) {
+			if err := results.Error(); err != nil {
+				refused.Store(&err)
+			}
+		}),
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	ctx := context.Background()
+	var rows []record
+	for len(rows) < args.Count {
+		fetches := client.PollRecords(ctx, args.Count-len(rows))
+		if err := problem(fetches); err != nil {
+			return nil, err
+		}
+		fetches.EachRecord(func(one *kgo.Record) { rows = append(rows, received(one)) })
+		client.MarkAcks(kgo.AckAccept)
+		if err := client.FlushAcks(ctx); err != nil {
+			return nil, err
+		}
+		if failure := refused.Load(); failure != nil {
+			return nil, *failure
+		}
+	}
+	return rows, nil
 }
 
 func (franz) offsets(args arguments) (map[int32]int64, error) {

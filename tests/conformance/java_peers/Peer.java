@@ -15,8 +15,10 @@ import java.util.concurrent.Future;
 
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.AcknowledgeType;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -39,6 +41,7 @@ public class Peer {
             case "create" -> create(args[1], words[0], Integer.parseInt(words[1]), words[2]);
             case "produce" -> produce(args[1], words[0], words[1]);
             case "consume" -> consume(args[1], words[0], words[1], Integer.parseInt(words[2]), words[3]);
+            case "share" -> share(args[1], words[0], words[1], Integer.parseInt(words[2]));
             case "committed" -> committed(args[1], words[0], words[1]);
             default -> throw new IllegalArgumentException(args[0]);
         }
@@ -111,6 +114,36 @@ public class Peer {
                 }
             }
             consumer.commitSync(next);
+        }
+        print(received);
+    }
+
+    /** Accept exactly `count` records as a member of a share group, release others, and leave. */
+    private static void share(String servers, String topic, String group, int count)
+            throws IOException {
+        Properties settings = properties(servers);
+        settings.put("group.id", group);
+        settings.put("share.acknowledgement.mode", "explicit");
+        settings.put("key.deserializer", ByteArrayDeserializer.class);
+        settings.put("value.deserializer", ByteArrayDeserializer.class);
+        List<ConsumerRecord<byte[], byte[]>> received = new ArrayList<>();
+        try (KafkaShareConsumer<byte[], byte[]> consumer = new KafkaShareConsumer<>(settings)) {
+            consumer.subscribe(List.of(topic));
+            while (received.size() < count) {
+                for (ConsumerRecord<byte[], byte[]> row : consumer.poll(Duration.ofMillis(200))) {
+                    boolean isWanted = received.size() < count;
+                    consumer.acknowledge(
+                        row, isWanted ? AcknowledgeType.ACCEPT : AcknowledgeType.RELEASE);
+                    if (isWanted) {
+                        received.add(row);
+                    }
+                }
+                consumer.commitSync().forEach((partition, failure) -> {
+                    if (failure.isPresent()) {
+                        throw failure.get();
+                    }
+                });
+            }
         }
         print(received);
     }

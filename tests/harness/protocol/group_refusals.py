@@ -228,9 +228,7 @@ def _said(response: Any) -> list[Any]:
     """The names of the error codes, and the words."""
     name = type(response).__name__.removesuffix("Response")
     if name == "ConsumerGroupHeartbeat":
-        # The number of the group, and epochs, which count otherwise, are N.
-        words = response.error_message
-        return [_code(response), words and _NUMBER.sub("N", words)]
+        return [_code(response), without_numbers(response.error_message)]
     rows: list[Any] = [response]
     if name == "Produce":
         rows = [row for topic in response.responses for row in topic.partition_responses]
@@ -245,18 +243,23 @@ def _said(response: Any) -> list[Any]:
     return [_code(row) for row in rows]
 
 
+def without_numbers(words: str | None) -> str | None:
+    """The number of the group, and epochs, which count otherwise, are N."""
+    return words and _NUMBER.sub("N", words)
+
+
 def _code(row: Any) -> str:
     return ErrorCode(row.error_code).name
 
 
-def recorded() -> dict[str, list[Any]]:
+def recorded(file: Path = DATA) -> dict[str, list[Any]]:
     """The answers of Apache Kafka."""
-    found: dict[str, list[Any]] = json.loads(DATA.read_text())
+    found: dict[str, list[Any]] = json.loads(file.read_text())
     return found
 
 
-def write(found: dict[str, list[Any]]) -> None:
+def write(found: dict[str, list[Any]], file: Path = DATA) -> None:
     """Keep the answers of Apache Kafka."""
     lines = [f"{json.dumps(name)}: {json.dumps(said)}" for name, said in found.items()]
-    DATA.parent.mkdir(exist_ok=True)
-    DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
