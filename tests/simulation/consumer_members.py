@@ -53,6 +53,15 @@ class _Owner(NamedTuple):
     answer: Answer
 
 
+class _Told(NamedTuple):
+    """What a member was told last; the answer may have come long after the question."""
+
+    epoch: int
+    owned: frozenset[int]
+    asked_us: int
+    answer: Answer
+
+
 class Ownership:
     """Ownership of partitions, as the members of the group were told, and objections to it.
 
@@ -76,38 +85,41 @@ class Ownership:
         self._members = members
         self._latest: dict[int, _Owner] = {}
         self._by_epoch: dict[tuple[int, int], _Owner] = {}
-        self._told: dict[str, tuple[int, frozenset[int], Answer]] = {}
+        self._told: dict[str, _Told] = {}
 
     def told(
         self, member_id: str, epoch: int, owned: frozenset[int], asked_us: int, answer: Answer
     ) -> None:
         """A heartbeat was answered."""
-        known, before, earlier = self._told.get(member_id, (0, frozenset(), answer))
-        if epoch < known:
-            self._history.object_to_group(earlier, f"{member_id} was in epoch {known}, is {epoch}")
+        known = self._told.get(member_id, _Told(0, frozenset(), asked_us, answer))
+        if epoch < known.epoch:
+            what = f"{member_id} was in epoch {known.epoch}, is {epoch}"
+            self._history.object_to_group(known.answer, what)
         mine = _Owner(member_id, epoch, answer)
         for partition in owned:
             first = self._by_epoch.setdefault((epoch, partition), mine)
             if first.member_id != member_id:
                 what = f"{GROUP}/{partition} is of {first} and of {mine}"
                 self._history.object_to_group(first.answer, what)
-            if partition in before:
+            if partition in known.owned:
                 self.confirmed(member_id, partition, asked_us)
             else:
                 self._must_be_free(partition, mine)
                 self._latest[partition] = mine
-        self._told[member_id] = epoch, owned, answer
+        self._told[member_id] = _Told(epoch, owned, asked_us, answer)
 
     def _must_be_free(self, partition: int, mine: _Owner) -> None:
-        """Object if the earlier owner was confirmed so lately that it cannot be fenced, and has not
-        revoked the partition."""
+        """Object if the earlier owner's last question is so recent that it cannot be fenced, and it
+        has not revoked the partition."""
         latest = self._latest.get(partition)
         if latest is None or latest.member_id == mine.member_id:
             return
-        _, owned, answer = self._told.get(latest.member_id, (0, frozenset(), latest.answer))
-        if partition in owned and mine.answer.at_us - answer.at_us < _NOT_FENCED_US:
+        told = self._told.get(latest.member_id)
+        if told is None or partition not in told.owned:
+            return
+        if mine.answer.at_us - told.asked_us < _NOT_FENCED_US:
             what = f"{GROUP}/{partition} was of {latest}, and is given to {mine}"
-            self._history.object_to_group(answer, what)
+            self._history.object_to_group(told.answer, what)
 
     def confirmed(self, member_id: str, partition: int, asked_us: int) -> None:
         """A member may go on with a partition that it has."""
@@ -127,10 +139,10 @@ class Ownership:
     def is_balanced(self) -> bool:
         """Whether all members are in one epoch, and each partition has one."""
         rows = list(self._told.values())
-        owned = [partition for _, mine, _ in rows for partition in mine]
+        owned = [partition for row in rows for partition in row.owned]
         return (
             len(rows) == self._members
-            and len({epoch for epoch, _, _ in rows}) == 1
+            and len({row.epoch for row in rows}) == 1
             and len(owned) == len(self._partitions)
             and set(owned) == self._partitions
         )

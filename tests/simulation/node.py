@@ -52,6 +52,7 @@ BASE_CONFIG: Final = {
     "replica.high.watermark.checkpoint.interval.ms": "700",
     "log.retention.check.interval.ms": "500",
     "log.cleaner.dedupe.buffer.size": "1048576",
+    "log.cleaner.backoff.ms": "600000",  # checkers know whether a plan compacts
     "replica.lag.time.max.ms": "1500",
     "replica.fetch.wait.max.ms": "400",
     "replica.fetch.backoff.ms": "100",
