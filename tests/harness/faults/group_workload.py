@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -200,7 +201,7 @@ class GroupWorkload(Workload):
         return [f"partition {at.partition}: {row.lag}" for at, row in found.items() if row.lag]
 
     def _judge(self) -> tuple[Anomalies, Anomalies]:
-        anomalies, allowed = super()._judge()
+        anomalies, _ = super()._judge()
         written = {
             Place(send.partition, send.offset)
             for send in self.history.sends
@@ -208,4 +209,10 @@ class GroupWorkload(Workload):
         }
         deliveries = [each for sharer in self.sharers for each in sharer.deliveries]
         found = share_anomalies.judge(deliveries, written, COUNT_LIMIT, LATE_S)
+        times = Counter(each.place for each in deliveries)
+        allowed = {
+            "delivered-once": [str(place) for place, n in times.items() if n == 1],
+            "delivered-more-often": [str(place) for place, n in times.items() if n > 1],
+            "not-confirmed": [str(each) for each in deliveries if not each.confirmed],
+        }
         return {**anomalies, **found}, allowed
