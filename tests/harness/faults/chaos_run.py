@@ -246,11 +246,13 @@ def run_on(
     kind: type[Workload] = Workload,
 ) -> Verdict:
     """Start a workload, let `faults` do its work, and judge; the brokers are stopped then."""
-    with ExitStack() as open_:
-        create_topic(cluster, topic, partitions, rf, min_isr)
-        workload = kind(cluster, rate, topic, partitions)
-        open_.callback(workload.abandon)
+    create_topic(cluster, topic, partitions, rf, min_isr)
+    workload = kind(cluster, rate, topic, partitions)
+    try:
         workload.wait_for_progress(200)
         done = list(faults(cluster, workload))
         cluster.heal_links()
         return workload.finish(done)
+    except BaseException:
+        workload.abandon()
+        raise

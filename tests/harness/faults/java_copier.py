@@ -25,7 +25,13 @@ def command(servers: str, source: str, target: str, group: str, transactional_id
         COPIER,
         *("--broker-list", servers, "--transactional-id", transactional_id),
         *("--input-topic", source, "--output-topic", target, "--consumer-group", group),
-        *("--group-mode", "--use-group-metadata", "--enable-random-aborts"),
+        *(
+            "--input-partition",
+            "-1",
+            "--group-mode",
+            "--use-group-metadata",
+            "--enable-random-aborts",
+        ),
         *("--transaction-size", "50", "--transaction-timeout", "10000"),
         release=RELEASE,
     )
