@@ -32,7 +32,7 @@ def command(servers: str, source: str, target: str, group: str, transactional_id
             "--use-group-metadata",
             "--enable-random-aborts",
         ),
-        *("--transaction-size", "50", "--transaction-timeout", "10000"),
+        *("--transaction-size", "500", "--transaction-timeout", "10000"),
         release=RELEASE,
     )
 
