@@ -46,24 +46,21 @@ def decompress(codec: Codec, data: bytes | bytearray | memoryview, limit: int) -
     Raises:
         ApiError: CORRUPT_MESSAGE.
     """
-    with _corrupt_beyond(codec, data, limit):
-        if codec is Codec.SNAPPY:
-            return _decompress_snappy(data, limit)
-        return _decompress_frame(_FRAMES[codec], data, limit)
+    return bytes(decompress_view(codec, data, limit))
 
 
-def decompress_view(codec: Codec, data: bytes | bytearray | memoryview, limit: int) -> memoryview:
+def decompress_view(
+    codec: Codec, data: bytes | bytearray | memoryview, limit: int
+) -> bytes | memoryview:
     """The same without a copy, for what may be large: pages that are given back with the view.
 
     Raises:
         ApiError: CORRUPT_MESSAGE.
     """
-    if codec is Codec.SNAPPY:
-        return memoryview(decompress(codec, data, limit))
     with _corrupt_beyond(codec, data, limit):
-        pages = unwritten(max(limit, 1))
-        written = _FRAMES[codec].decompress_into(data, pages)
-        return memoryview(pages)[:written]
+        if codec is Codec.SNAPPY:
+            return _decompress_snappy(data, limit)
+        return _decompress_frame(_FRAMES[codec], data, limit)
 
 
 def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, room: memoryview) -> int:
@@ -105,7 +102,7 @@ _ROOM_MAX: Final = 120 * 1024  # above, malloc would map fresh pages each time
 
 def _decompress_frame(
     module: ModuleType, data: bytes | bytearray | memoryview, limit: int
-) -> bytes:
+) -> bytes | memoryview:
     """Decompress into a buffer that cannot grow: first a likely size, then the limit."""
     likely = len(data) * _RATIO
     if likely <= min(_ROOM_MAX, limit):
@@ -116,9 +113,9 @@ def _decompress_frame(
             pass  # too small, or bad: the full buffer tells
         else:
             return bytes(memoryview(room)[:written])
-    with unwritten(max(limit, 1)) as pages:
-        written = module.decompress_into(data, pages)
-        return pages[:written]
+    pages = unwritten(max(limit, 1))
+    written = module.decompress_into(data, pages)
+    return memoryview(pages)[:written]
 
 
 def unwritten(size: int) -> mmap.mmap:

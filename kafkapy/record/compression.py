@@ -36,7 +36,7 @@ def decompress(
 
 def decompress_view(
     codec: Codec, data: bytes | bytearray | memoryview, max_bytes: int
-) -> memoryview:
+) -> bytes | memoryview:
     """`decompress` without a copy of what may be large.
 
     Raises:

@@ -27,8 +27,8 @@ from kafkapy.record.batch_header import (
     read_header,
     whole_batch_size,
 )
-from kafkapy.record.codec import Codec
-from kafkapy.record.compression import decompress
+from kafkapy.record.codec import DECOMPRESSED_BYTES_MAX, Codec
+from kafkapy.record.compression import decompress_view
 
 _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
@@ -74,10 +74,11 @@ def read_messages(
         raise ApiError(ErrorCode.INVALID_RECORD, f"Message format v{header.magic} has no zstd")
     if codec is Codec.LZ4 and header.magic == 0:
         value = mend_lz4_header(value)
-    yield from _inner_messages(decompress(codec, value, max_bytes), header)
+    limit = DECOMPRESSED_BYTES_MAX if max_bytes is None else max_bytes
+    yield from _inner_messages(decompress_view(codec, value, limit), header)
 
 
-def _inner_messages(data: bytes, wrapper: BatchHeader) -> Iterator[Message]:
+def _inner_messages(data: Buffer, wrapper: BatchHeader) -> Iterator[Message]:
     """The messages of a wrapper. A MB may unfold to hundreds of thousands: no headers are built."""
     last_offset: int = _INT64.unpack_from(data, _last_position(data))[0]
     magic, fields_at = wrapper.magic, _FIELDS_OFFSET[wrapper.magic]
@@ -104,7 +105,7 @@ def _inner_messages(data: bytes, wrapper: BatchHeader) -> Iterator[Message]:
         yield Message(base + offset, timestamp, timestamp_type, key, value, crc)
 
 
-def _last_position(data: bytes) -> int:
+def _last_position(data: Buffer) -> int:
     """Where the last message of a set begins.
 
     Raises:
@@ -119,7 +120,7 @@ def _last_position(data: bytes) -> int:
     return last
 
 
-def _no_inner_message(data: bytes, position: int, wrapper: BatchHeader) -> ApiError:
+def _no_inner_message(data: Buffer, position: int, wrapper: BatchHeader) -> ApiError:
     """The reason why a message may not be in a wrapper. Raises it if the header is bad."""
     header = read_header(data, position)
     if header.magic == wrapper.magic and header.codec is Codec.NONE:

@@ -7,7 +7,7 @@ decompression CORRUPT_MESSAGE; nothing else is raised, whatever the bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import (
@@ -22,9 +22,11 @@ from kafkapy.record.batch_header import (
     add_to_sequence,
     iter_headers,
 )
-from kafkapy.record.codec import Codec
-from kafkapy.record.compression import decompress
+from kafkapy.record.codec import DECOMPRESSED_BYTES_MAX
+from kafkapy.record.compression import decompress_view
 from kafkapy.record.varint import read_varint
+
+_COPIED_BYTES_MAX: Final = 1 << 20
 
 
 class Record(NamedTuple):
@@ -74,7 +76,7 @@ def batch_records(
         for m in read_messages(buf, header, position, max_bytes):
             yield Record(m.offset, m.timestamp, m.timestamp_type, m.key, m.value, [], NO_SEQUENCE)
         return
-    data = records_payload(buf, header, position, max_bytes)
+    data = records_view(buf, header, position, max_bytes)
     timestamp_type = header.timestamp_type
     at = 0
     for index in range(header.record_count):
@@ -124,9 +126,17 @@ def records_payload(
     Raises:
         ApiError: CORRUPT_MESSAGE when it does not decompress within `max_bytes`.
     """
-    payload = memoryview(buf)[position + HEADER_SIZE : position + header.size]
-    codec = header.codec
-    return bytes(payload) if codec is Codec.NONE else decompress(codec, payload, max_bytes)
+    return bytes(records_view(buf, header, position, max_bytes))
+
+
+def records_view(
+    buf: Buffer, header: BatchHeader, position: int = 0, max_bytes: int | None = None
+) -> bytes:
+    """The same, or a view of what is too large to be copied, which reads as bytes do."""
+    section = memoryview(buf)[position + HEADER_SIZE : position + header.size]
+    limit = DECOMPRESSED_BYTES_MAX if max_bytes is None else max_bytes
+    payload: Any = decompress_view(header.codec, section, limit)
+    return payload if len(payload) > _COPIED_BYTES_MAX else bytes(payload)
 
 
 def malformed(header: BatchHeader, index: int, why: str) -> ApiError:
@@ -180,4 +190,4 @@ def _read_bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     stop = at + length
     if length < 0 or stop > end:
         raise ValueError(f"field length {length} is out of bounds")
-    return data[at:stop], stop
+    return bytes(data[at:stop]), stop

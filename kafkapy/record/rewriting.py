@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import (
@@ -32,9 +32,10 @@ from kafkapy.record.batch_rules import (
 )
 from kafkapy.record.builder import RecordData, build_batch, seal
 from kafkapy.record.codec import Codec
-from kafkapy.record.compression import compress, decompress_view
+from kafkapy.record.compression import compress
 from kafkapy.record.legacy import read_messages, validate_message_crc
 from kafkapy.record.record_check import check_records
+from kafkapy.record.records import records_view
 
 _NO_KEY: Final = "Compacted topic cannot accept message without key"
 _ERRORS_SHOWN: Final = 3
@@ -46,7 +47,6 @@ takes by default."""
 CONVERTED_BYTES_MAX: Final = 16 << 20
 """What a message set of before 0.11 may unfold to: each message is converted by itself, and counts
 as `_MESSAGE_BYTES` more than its key and value. That is a second of work at most."""
-_COPIED_BYTES_MAX: Final = 1 << 20
 _MESSAGE_BYTES: Final = 64
 
 
@@ -96,13 +96,11 @@ def check_keys(records: Buffer, header: BatchHeader, room: Room | None = None) -
 def _payload(
     records: Buffer, header: BatchHeader, room: Room | None, read_records: int = 0
 ) -> bytes:
-    """The records section, decompressed: bytes, or a view of what is too large to be copied, which
-    reads as bytes do. Raises ApiError CORRUPT_MESSAGE."""
-    section = memoryview(records)[HEADER_SIZE : header.size]
-    payload: Any = decompress_view(header.codec, section, PRODUCED_BYTES_MAX)
+    """The records section, decompressed, as `records_view` gives it."""
+    payload = records_view(records, header, max_bytes=PRODUCED_BYTES_MAX)
     if room is not None:
         room.spend(len(payload), min(read_records, len(payload) // RECORD_BYTES_MIN))
-    return payload if len(payload) > _COPIED_BYTES_MAX else bytes(payload)
+    return payload
 
 
 def _keys_missing(indexes: list[int]) -> InvalidRecords:

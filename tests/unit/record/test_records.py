@@ -11,7 +11,7 @@ from kafkapy.record.batch_header import TimestampType, read_header
 from kafkapy.record.builder import RecordData, append_record, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
-from kafkapy.record.records import Record, batch_records, iter_records
+from kafkapy.record.records import Record, batch_records, iter_records, records_view
 from tests.harness.storage.batches import (
     NOW_MS,
     ROWS,
@@ -120,6 +120,18 @@ def test_decompression_is_bounded() -> None:
     batch = build_batch(ROWS, codec=Codec.GZIP)
     with pytest.raises(ApiError, match="within 100 bytes"):
         list(batch_records(batch, read_header(batch), max_bytes=100))
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_large_payloads_are_not_copied_and_read_alike(codec: Codec) -> None:
+    """50 MB that a request of 2 KB unfolds to must not be there twice."""
+    batch = build_batch([RecordData(b"k", bytes(2 << 20), 7, [("h", b"v")])], codec=codec)
+    header = read_header(batch)
+    (record,) = batch_records(batch, header)
+    assert (record.key, record.value, record.headers) == (b"k", bytes(2 << 20), [("h", b"v")])
+    assert [type(field) for field in (record.key, record.value)] == [bytes, bytes]
+    if codec is not Codec.SNAPPY:
+        assert isinstance(records_view(batch, header), memoryview)
 
 
 def test_an_unknown_codec() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
@@ -207,6 +209,38 @@ async def test_a_fault_of_the_other_thread_is_raised_in_the_work() -> None:
 
     assert await turned(turns.run(work())) == "caught"
     turns.close()
+
+
+@on_a_loop
+async def test_what_the_other_thread_held_when_it_failed_is_free_at_once() -> None:
+    """A batch that unfolds to 50 MB and is no batch stayed until the garbage collector's next
+    look at the old generations."""
+
+    class Unfolded:
+        pass
+
+    held: list[weakref.ref[Unfolded]] = []
+
+    def fail() -> None:
+        unfolded = Unfolded()
+        held.append(weakref.ref(unfolded))
+        raise ValueError
+
+    def work() -> Work[str]:
+        try:
+            yield from elsewhere(fail)
+        except ValueError:
+            return "failed"
+        return "done"
+
+    turns = Turns()
+    gc.disable()
+    try:
+        assert await turned(turns.run(work())) == "failed"
+        assert held[0]() is None
+    finally:
+        gc.enable()
+        turns.close()
 
 
 @on_a_loop
