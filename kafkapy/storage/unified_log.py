@@ -286,12 +286,8 @@ class UnifiedLog:
                 return 0
             if segments[-1] is self.local.segments.active:
                 self.roll(now_ms)
-            logger.info(
-                "[%s] deleting segments %s: %s",
-                self.topic_partition,
-                ", ".join(str(segment.base_offset) for segment in segments),
-                reason,
-            )
+            bases = ", ".join(str(segment.base_offset) for segment in segments)
+            logger.info("[%s] deleting segments %s: %s", self.topic_partition, bases, reason)
             self.local.delete(segments, now_ms)
             for segment in segments:
                 self.producers.snapshots.remove(segment.base_offset)

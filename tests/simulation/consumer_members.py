@@ -54,7 +54,7 @@ class _Owner(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """What a member was told last; the answer may have come long after the question."""
+    """A member's last answer, which may have come long after the question."""
 
     epoch: int
     owned: frozenset[int]

@@ -23,7 +23,7 @@ class CommittedReads(Checker):
         self._note(partition)
 
     def on_death(self, node: Node) -> None:
-        """What it answered in its last step may arrive."""
+        """Answers of its last step may arrive."""
         for partition in node.partitions():
             self._note(partition)
 

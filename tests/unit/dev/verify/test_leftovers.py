@@ -1,4 +1,4 @@
-"""What a run left behind: files in the directory that it had as /tmp, and no others."""
+"""Leftovers of a run: files in the directory that it had as /tmp, and no others."""
 
 from __future__ import annotations
 
