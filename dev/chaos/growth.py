@@ -19,6 +19,8 @@ from tests.harness.processes.waiting import join
 
 EVERY_S = 2.0
 MIB = 2**20
+POINTS = 100
+"""Of a curve, about: the picture stays small however long the run was."""
 
 
 class Sample(NamedTuple):
@@ -82,7 +84,8 @@ def draw(samples: Iterable[Sample], path: Path) -> None:
     of_brokers = by_broker(samples)
     with plots.saved(path, (8, 2.5), columns=len(MEASURES)) as axes:
         for axis, name in zip(axes, MEASURES, strict=True):
-            for broker_id, rows in of_brokers:
+            for broker_id, every in of_brokers:
+                rows = every[:: max(1, len(every) // POINTS)]
                 minutes = [row.seconds / 60 for row in rows]
                 axis.plot(
                     minutes, [getattr(row, name) for row in rows], label=f"broker {broker_id}"

@@ -276,7 +276,8 @@ class ReplicaManager:
             self.checked(partition)
 
     def ask_for_replicas(self) -> None:
-        """If replicas could not be hosted because descriptors were short, notify the controller.
+        """If replicas could not be hosted, or led, because descriptors were short, notify the
+        controller.
 
         It holds them for offline, as those of a failed directory, until it sends LeaderAndIsr
         again. (Kafka's broker fails the directory, and recovers when it is restarted.)
@@ -374,6 +375,7 @@ class ReplicaManager:
         try:
             done = self._apply(row, overrides)
         except ApiError as refusal:
+            self._lacks_files |= isinstance(refusal, StorageShortage)
             level = logging.INFO if isinstance(refusal, _Repetition) else logging.WARNING
             log.ignored(row.topic_partition, refusal.message, level)
             return refusal.code
@@ -465,7 +467,6 @@ class ReplicaManager:
                 row.is_new,
             )
         except StorageShortage:
-            self._lacks_files = True
             raise
         except (ApiError, LogDirFailure) as failure:
             # It is in an offline directory, or cannot be created: it cannot be served.

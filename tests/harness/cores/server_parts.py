@@ -274,7 +274,9 @@ class Parts:
     def dispatcher(self) -> Dispatcher:
         """Serves these."""
         return Dispatcher(
-            handler_table.table(self.handlers(), self.authorization, True, self.metadata),
+            handler_table.table(
+                self.handlers(), self.authorization, True, self.metadata, self.turns
+            ),
             self.metrics.requests,
             self.throttler,
             self.turns,

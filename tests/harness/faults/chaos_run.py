@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafkapy.common.topic_partition import TopicPartition
 from tests.harness.faults import chaos_workload
 from tests.harness.faults.anomalies import History
-from tests.harness.faults.chaos_workload import Party, Poller, Reader, Sender, Writer
+from tests.harness.faults.chaos_workload import BESIDE_APACHE, Party, Poller, Reader, Sender, Writer
 from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 from tests.harness.storage import replica_bytes
 
@@ -128,7 +128,7 @@ class Workload:
                 rate / 2,
                 number,
                 cluster.directory / f"writer-{number}.log",
-                in_flight=1 if cluster.is_mixed else 5,
+                BESIDE_APACHE if cluster.is_mixed else {},
             )
             for number in range(2)
         ]
@@ -246,11 +246,13 @@ def run_on(
     kind: type[Workload] = Workload,
 ) -> Verdict:
     """Start a workload, let `faults` do its work, and judge; the brokers are stopped then."""
-    with ExitStack() as open_:
-        create_topic(cluster, topic, partitions, rf, min_isr)
-        workload = kind(cluster, rate, topic, partitions)
-        open_.callback(workload.abandon)
+    create_topic(cluster, topic, partitions, rf, min_isr)
+    workload = kind(cluster, rate, topic, partitions)
+    try:
         workload.wait_for_progress(200)
         done = list(faults(cluster, workload))
         cluster.heal_links()
         return workload.finish(done)
+    except BaseException:
+        workload.abandon()
+        raise

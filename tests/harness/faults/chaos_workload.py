@@ -41,6 +41,15 @@ _PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
     Mode.CONSUMER: {"group.protocol": "consumer"},
 }
 
+BESIDE_APACHE = {
+    # A leader of Apache Kafka's that refuses a batch and takes the next makes librdkafka lose or
+    # double records (docs/decisions/0009).
+    "max.in.flight.requests.per.connection": 1,
+    # A broker of Apache Kafka's that has just started answers that there are no topics.
+    "topic.metadata.propagation.max.ms": 3_600_000,
+}
+"""Settings of producers if there are brokers of Apache Kafka's."""
+
 LOGGED = {"debug": "eos", "log_level": 7}
 """What librdkafka says of epochs, sequences and transactions."""
 
@@ -85,9 +94,7 @@ class Writer(Sender):
     """Sends to each partition in turn, about `rate` records a second, until told to stop.
 
     A producer with a fatal error is replaced; `fatal_errors` keeps them. The file `log` has what
-    librdkafka says of epochs and sequences. `in_flight`: how many requests a broker is sent before
-    it has answered. A leader of Apache Kafka's that refuses one and takes the next makes librdkafka
-    lose or double records (docs/decisions/0009).
+    librdkafka says of epochs and sequences. `settings` are added to the producer's.
     """
 
     def __init__(
@@ -99,7 +106,7 @@ class Writer(Sender):
         rate: float,
         number: int,
         log: Path,
-        in_flight: int,
+        settings: Mapping[str, int],
     ) -> None:
         super().__init__(f"writer-{number}")
         self._logger = logger_to(log)
@@ -109,7 +116,7 @@ class Writer(Sender):
         self._history = history
         self._interval_s = AT_ONCE * partitions / rate
         self._number = number
-        self._in_flight = in_flight
+        self._settings = settings
         self._next = [0] * partitions
         self._abandoned = False
         self.start()
@@ -149,8 +156,8 @@ class Writer(Sender):
                 "queue.buffering.max.messages": 5000,
                 "delivery.timeout.ms": int(DELIVERY_LIMIT_S * 1000),
                 "request.timeout.ms": 5000,
-                "max.in.flight.requests.per.connection": self._in_flight,
                 **QUICK_TO_RECONNECT,
+                **self._settings,
                 **LOGGED,
             },
             logger=self._logger,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -14,22 +15,36 @@ from kafkapy.admin.share_groups import alter_share_offsets, share_offsets
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
-from tests.harness.faults import share_anomalies
+from tests.harness.faults import java_copier, share_anomalies
 from tests.harness.faults.anomalies import History, Mode, Outcome, Poll, run_of
-from tests.harness.faults.chaos_run import DRAIN_LIMIT_S, GROUP, Anomalies, Workload
-from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT, Party, Poller
+from tests.harness.faults.chaos_run import (
+    DRAIN_LIMIT_S,
+    GROUP,
+    Anomalies,
+    Workload,
+    create_topic,
+)
+from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT, Party, Poller, Reader
 from tests.harness.faults.fault_cluster import wait_until
+from tests.harness.faults.java_copier import JavaCopier
 from tests.harness.faults.share_anomalies import Delivery, Fate, Place, Verb
+from tests.harness.processes import apache_kafka
 
 CONSUMERS = "chaos-consumers"
 SHARERS = "chaos-sharers"
+COPIERS = "chaos-copiers"
+COPIES = "chaos-copies"
 LOCK_S = 3.0
 COUNT_LIMIT = 10
-LATE_S = 30.0
+LATE_S = 15.0
 CALL_S = 20.0
 RELEASED, REJECTED, HELD_TOO_LONG = 0.1, 0.05, 0.02
 SETTINGS = {
     "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "share.coordinator.state.topic.num.partitions": "4",
     "share.coordinator.state.topic.replication.factor": "3",
     "share.coordinator.state.topic.min.isr": "2",
@@ -162,9 +177,10 @@ def fate_of(error: KafkaException | None) -> Fate:
 
 
 class GroupWorkload(Workload):
-    """With a consumer group of three and a share group of three."""
+    """With a consumer group of three, a share group of three, and two copiers in transactions of
+    version 2 if Apache Kafka 4 is installed."""
 
-    groups = (GROUP, CONSUMERS)
+    groups = (GROUP, CONSUMERS, COPIERS)
 
     def _start(self, rate: float) -> None:
         servers = self.cluster.bootstrap_servers
@@ -173,7 +189,23 @@ class GroupWorkload(Workload):
             assert not any(alter_share_offsets(cluster, SHARERS, starts).values())
         super()._start(rate)
         self.consumers = [Consumer(self, seed) for seed in range(3)]
+        self._copies = History()
+        self._copy_reader: list[Reader] = []
+        self.copiers = self._copiers() if apache_kafka.installed(java_copier.RELEASE) else []
         self.sharers = [Sharer(servers, self._topic, self.history, seed) for seed in range(3)]
+
+    def _copiers(self) -> list[JavaCopier]:
+        """The copiers, and a reader of what they make."""
+        servers, home = self.cluster.bootstrap_servers, self.cluster.directory
+        create_topic(self.cluster, COPIES, self._partitions, 3, 2)
+        poller = Poller(servers, COPIES, self._partitions, self._copies, "copies")
+        self._copy_reader.append(Reader(poller))
+        made = []
+        for seed in range(2):
+            name = f"copier-{seed}"
+            argv = java_copier.command(servers, self._topic, COPIES, COPIERS, name)
+            made.append(JavaCopier(argv, name, seed, home / f"{name}.out"))
+        return made
 
     def poller(self, name: str, group: str, mode: Mode) -> Poller:
         """A member that keeps what it polls."""
@@ -181,7 +213,8 @@ class GroupWorkload(Workload):
         return Poller(servers, self._topic, self._partitions, self.history, name, group, mode)
 
     def _parties(self) -> list[Party]:
-        return [*super()._parties(), *self.consumers, *self.sharers]
+        others = [*self.consumers, *self.sharers, *self.copiers, *self._copy_reader]
+        return [*super()._parties(), *others]
 
     def _drain(self) -> list[int]:
         for sharer in self.sharers:
@@ -189,6 +222,11 @@ class GroupWorkload(Workload):
         ends = super()._drain()
         self._wait_until_committed(CONSUMERS, self._topic, ends)
         wait_until(self._left, DRAIN_LIMIT_S, "share group not drained")
+        if self.copiers:
+            self._wait_until_committed(COPIERS, self._topic, ends)
+            for copier in self.copiers:
+                copier.stop()
+            wait_until(self._not_read, DRAIN_LIMIT_S, "copies not drained")
         return ends
 
     def _left(self) -> list[str]:
@@ -199,8 +237,17 @@ class GroupWorkload(Workload):
             return [str(error)]
         return [f"partition {at.partition}: {row.lag}" for at, row in found.items() if row.lag]
 
+    def _not_read(self) -> list[str]:
+        """The copies that lack, once the transactions of killed copiers have timed out."""
+        total = sum(len(poll.values) for poll in self._of_assigned())
+        read = sum(len(poll.values) for poll in self._copies.polls)
+        return [f"{total - read} copies"] * (read < total)
+
+    def _of_assigned(self) -> list[Poll]:
+        return [poll for poll in self.history.polls if poll.mode is Mode.ASSIGN]
+
     def _judge(self) -> tuple[Anomalies, Anomalies]:
-        anomalies, allowed = super()._judge()
+        anomalies, _ = super()._judge()
         written = {
             Place(send.partition, send.offset)
             for send in self.history.sends
@@ -208,4 +255,17 @@ class GroupWorkload(Workload):
         }
         deliveries = [each for sharer in self.sharers for each in sharer.deliveries]
         found = share_anomalies.judge(deliveries, written, COUNT_LIMIT, LATE_S)
+        times = Counter(each.place for each in deliveries)
+        allowed = {
+            "delivered-once": [str(place) for place, n in times.items() if n == 1],
+            "delivered-more-often": [str(place) for place, n in times.items() if n > 1],
+            "not-confirmed": [str(each) for each in deliveries if not each.confirmed],
+        }
+        if self.copiers:
+            copies = java_copier.differences(self._of_assigned(), self._copies.polls)
+            found["inexact-copy"] = copies
+            ends = Counter(status for copier in self.copiers for status in copier.ended)
+            killed = sum(copier.killed for copier in self.copiers)
+            allowed["copiers-killed"] = ["killed"] * killed
+            allowed["copiers-failed"] = [f"status {status}" for status in ends.elements() if status]
         return {**anomalies, **found}, allowed

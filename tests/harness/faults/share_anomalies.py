@@ -4,14 +4,16 @@ A record is done when it was accepted or rejected, or delivered as often as the 
 
 | anomaly         | what it is                                                               |
 |-----------------|--------------------------------------------------------------------------|
-| done-twice      | an acknowledgement was confirmed of a record that was done before         |
+| done-twice      | a record that was done is delivered, and its acknowledgement confirmed   |
 | delivered-again | a record was delivered long after it was done                            |
 | lost-record     | the group has nothing left, but nobody accepted or rejected a record     |
 | wrong-count     | a delivery count that is not between 1 and the limit                     |
 | count-back      | a count that does not exceed that of a release which was confirmed before |
 
-A member may be delivered a record late: its client fetches ahead, and the lock ends meanwhile. So
-only confirmed acknowledgements, which need the lock, have an order.
+A member may be delivered a record late: its broker was stopped, and the lock has ended meanwhile.
+So deliveries have an order only if their acknowledgements were confirmed, which needs the lock. But
+brokers confirm those of records before the group's start without looking (Kafka's
+`SharePartition.acknowledge`), and so a delivery counts that came after what it is compared with.
 """
 
 from __future__ import annotations
@@ -96,10 +98,10 @@ def judge(
 def _anomalies(deliveries: list[Delivery], limit: int, late_s: float) -> Iterator[tuple[str, str]]:
     confirmed = sorted((d for d in deliveries if d.confirmed), key=lambda d: d.called)
     for n, earlier in enumerate(confirmed):
-        for later in confirmed[n + 1 :]:
+        for later in (d for d in confirmed[n + 1 :] if d.at > earlier.answered):
             if earlier.verb is not Verb.RELEASE:
                 yield "done-twice", f"{earlier}, {later}"
-            elif later.called > earlier.answered and later.count <= earlier.count:
+            elif later.count <= earlier.count:
                 yield "count-back", f"{earlier}, {later}"
     done_at = min((d.answered for d in confirmed if d.verb is not Verb.RELEASE), default=inf)
     for delivery in deliveries:

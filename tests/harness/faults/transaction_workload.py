@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -275,11 +276,29 @@ class Copier(TransactionalSender):
             self._origin[copy] = value
             positions[partition] = offset + 1
         if positions:
-            producer.send_offsets_to_transaction(
-                [TopicPartition(TOPIC, partition, at) for partition, at in positions.items()],
-                self._consumer.consumer_group_metadata(),
-                CALL_S,
-            )
+            self._send_offsets(producer, positions)
+
+    def _send_offsets(self, producer: Producer, positions: dict[int, int]) -> None:
+        """Send offsets in a thread, which is left behind if it does not end: librdkafka may never
+        return from this call after the group's coordinator was killed (its issues 5456, 5511)."""
+        offsets = [TopicPartition(TOPIC, partition, at) for partition, at in positions.items()]
+        group = self._consumer.consumer_group_metadata()
+        failed: list[KafkaException] = []
+
+        def call() -> None:
+            try:
+                producer.send_offsets_to_transaction(offsets, group, CALL_S)
+            except KafkaException as failure:
+                failed.append(failure)
+
+        thread = threading.Thread(target=call, name=f"offsets of {self.name}", daemon=True)
+        thread.start()
+        thread.join(2 * CALL_S)
+        if thread.is_alive():
+            self.failures["send_offsets_to_transaction does not return"] += 1
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        if failed:
+            raise failed[0]
 
     def _go_back(self, transaction: Transaction) -> None:
         first: dict[int, int] = {}

@@ -11,7 +11,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import AccessControlEntry, PatternType, Permission, ResourcePattern
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import Turns, finished
 
 
 class RecordingHandler:
@@ -38,7 +38,11 @@ class RecordingHandler:
             header=SimpleNamespace(api_key=key),
         )
         table = handler_table.table(
-            {key: self._handle}, Authorization(authorizer), auto_create_topics, MetadataCache()
+            {key: self._handle},
+            Authorization(authorizer),
+            auto_create_topics,
+            MetadataCache(),
+            Turns(),
         )
         self.handle = table[key].handle
 

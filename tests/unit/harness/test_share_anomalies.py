@@ -40,6 +40,8 @@ ACCEPTED = delivery(Verb.ACCEPT, 1)
         [ACCEPTED, delivery(Verb.ACCEPT, 1 + LATE_S, fate=Fate.REFUSED)],
         # A new leader does not know of acquisitions that nobody acknowledged.
         [delivery(Verb.RELEASE, 1, 3, Fate.UNKNOWN), delivery(Verb.ACCEPT, 2, 1)],
+        # Its lock had ended, and the group's start was after it when it was acknowledged.
+        [delivery(Verb.ACCEPT, 1, answer_s=9), delivery(Verb.ACCEPT, 2)],
         # Two releases at the same time: one order has the counts.
         [delivery(Verb.RELEASE, 1, 2, answer_s=9), delivery(Verb.ACCEPT, 2, 1)],
     ],
