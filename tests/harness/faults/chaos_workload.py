@@ -41,15 +41,6 @@ _PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
     Mode.CONSUMER: {"group.protocol": "consumer"},
 }
 
-BESIDE_APACHE = {
-    # A leader of Apache Kafka's that refuses a batch and takes the next makes librdkafka lose or
-    # double records (docs/decisions/0009).
-    "max.in.flight.requests.per.connection": 1,
-    # A broker of Apache Kafka's that has just started answers that there are no topics.
-    "topic.metadata.propagation.max.ms": 3_600_000,
-}
-"""Settings of producers if there are brokers of Apache Kafka's."""
-
 LOGGED = {"debug": "eos", "log_level": 7}
 """What librdkafka says of epochs, sequences and transactions."""
 
@@ -94,7 +85,11 @@ class Writer(Sender):
     """Sends to each partition in turn, about `rate` records a second, until told to stop.
 
     A producer with a fatal error is replaced; `fatal_errors` keeps them. The file `log` has what
-    librdkafka says of epochs and sequences. `settings` are added to the producer's.
+    librdkafka says of epochs and sequences.
+
+    `beside_apache` is for clusters with brokers of Apache Kafka's. One that refuses a batch and
+    takes the next makes librdkafka lose or double records (docs/decisions/0009): one request is in
+    flight. One that has just started answers that there are no topics: produce may fail.
     """
 
     def __init__(
@@ -106,7 +101,7 @@ class Writer(Sender):
         rate: float,
         number: int,
         log: Path,
-        settings: Mapping[str, int],
+        beside_apache: bool,
     ) -> None:
         super().__init__(f"writer-{number}")
         self._logger = logger_to(log)
@@ -116,7 +111,7 @@ class Writer(Sender):
         self._history = history
         self._interval_s = AT_ONCE * partitions / rate
         self._number = number
-        self._settings = settings
+        self._beside_apache = beside_apache
         self._next = [0] * partitions
         self._abandoned = False
         self.start()
@@ -131,6 +126,10 @@ class Writer(Sender):
             try:
                 self._send_to_all(producer)
             except KafkaException as error:
+                if self._beside_apache and error.args[0].code() == KafkaError._UNKNOWN_TOPIC:
+                    self.failures["_UNKNOWN_TOPIC"] += 1
+                    producer.poll(0.1)
+                    continue
                 # Fatal: what is in flight has an unknown outcome, says its callback. librdkafka's
                 # binding may raise the same error from here once more, as a SystemError.
                 self.fatal_errors.append(str(error.args[0]))
@@ -156,8 +155,8 @@ class Writer(Sender):
                 "queue.buffering.max.messages": 5000,
                 "delivery.timeout.ms": int(DELIVERY_LIMIT_S * 1000),
                 "request.timeout.ms": 5000,
+                "max.in.flight.requests.per.connection": 1 if self._beside_apache else 5,
                 **QUICK_TO_RECONNECT,
-                **self._settings,
                 **LOGGED,
             },
             logger=self._logger,
