@@ -35,6 +35,12 @@ QUICK_TO_RECONNECT = {
 }
 
 
+UNKNOWN = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+}
+
 _PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
     Mode.ASSIGN: {},
     Mode.SUBSCRIBE: {"session.timeout.ms": 10_000},
@@ -200,7 +206,8 @@ class Poller:
     """A consumer whose polls are kept. `position[partition]` is the next offset due.
 
     An assigned one resets nothing: a position that the cluster says it never had is kept in
-    `lost_positions`, and it goes on there.
+    `lost_positions`, and it goes on there. It assigns itself anew when a broker does not know the
+    topic, as one of Apache Kafka's that has just started; librdkafka may fetch no more otherwise.
     """
 
     def __init__(
@@ -261,7 +268,11 @@ class Poller:
 
     def _failed(self, error: KafkaError, message: Message) -> None:
         self.errors[error.name()] += 1
-        if error.code() == KafkaError._AUTO_OFFSET_RESET and self.mode is Mode.ASSIGN:
+        if self.mode is not Mode.ASSIGN:
+            return
+        if error.code() in UNKNOWN:
+            self._assign()
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             partition = message.partition()
             self.lost_positions.append(
                 f"partition {partition} position {self.position[partition]}: {error.str()}"
