@@ -26,6 +26,7 @@ from tests.harness.processes.apache_kafka import (
 )
 
 KAFKAJS_PACKAGES = ("kafkajs@2", "kafkajs-snappy@1")
+JAVA_SOURCE = report.ROOT / "tests" / "conformance" / "java_peers" / "Peer.java"
 GO_SOURCES = report.ROOT / "tests" / "conformance" / "go_peers"
 # The KDC, kadmin.local, kinit, what the extra `kerberos` is built with, and what kcat logs in with.
 KERBEROS_PACKAGES = (
@@ -56,10 +57,20 @@ def has_kafkajs() -> bool:
 
 def go_peers() -> Path:
     """The program of the clients in Go, built from `GO_SOURCES` as they are now."""
+    return _built("go-peers", *GO_SOURCES.iterdir())
+
+
+def java_peer() -> Path:
+    """The classes of the program with the Java client, built from `JAVA_SOURCE` as it is now."""
+    return _built("java-peer", JAVA_SOURCE)
+
+
+def _built(name: str, *sources: Path) -> Path:
+    """Where what these sources are now is built."""
     digest = hashlib.sha256()
-    for source in sorted(GO_SOURCES.iterdir()):
+    for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    return cache_dir() / f"go-peers-{digest.hexdigest()[:16]}"
+    return cache_dir() / f"{name}-{digest.hexdigest()[:16]}"
 
 
 def has_go_peers() -> bool:
@@ -85,6 +96,17 @@ def fetch_go_peers() -> None:
     os.environ.setdefault("GOTOOLCHAIN", "local")
     cache_dir().mkdir(parents=True, exist_ok=True)
     run_or_unavailable(["go", "build", "-o", str(go_peers()), "."], cwd=GO_SOURCES)
+
+
+def has_java_peer() -> bool:
+    return (java_peer() / "Peer.class").exists()
+
+
+def fetch_java_peer() -> None:
+    libs = apache_kafka.jars(apache_kafka.KAFKA_4_CLIENT)
+    classes = java_peer()
+    javac = ["javac", "-cp", f"{libs}/*", "-d", str(classes), str(JAVA_SOURCE)]
+    run_or_unavailable(javac)
 
 
 def has_kerberos() -> bool:
@@ -131,6 +153,7 @@ OPTIONAL: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {
     "kcat": (has_kcat, fetch_kcat),
     "kafkajs": (has_kafkajs, fetch_kafkajs),
     "franz-go, sarama, kafka-go": (has_go_peers, fetch_go_peers),
+    "the Java client of Kafka 4": (has_java_peer, fetch_java_peer),
     "zsh and fish": (has_shells, fetch_shells),
     "MIT Kerberos": (has_kerberos, fetch_kerberos),
     "Apache Kafka 3.9": (apache_kafka.installed, fetch_kafka),

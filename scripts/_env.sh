@@ -13,6 +13,19 @@ unset PYTHONDONTWRITEBYTECODE
 
 say() { printf 'kafkapy: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
+
+# in_own_tmp DIRECTORY COMMAND...: with DIRECTORY as /tmp, where the machine allows that: nobody
+# else's files are taken for what the command left there.
+has_own_tmp() { unshare --mount true 2>/dev/null; }
+in_own_tmp() {
+    local directory=$1
+    shift
+    if has_own_tmp; then
+        unshare --mount sh -c 'mount --bind "$0" /tmp && exec "$@"' "$directory" "$@"
+    else
+        "$@"
+    fi
+}
 can_apt() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 
 # apt_install PACKAGE...: tries, quietly; the caller looks whether it helped.

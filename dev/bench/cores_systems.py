@@ -5,18 +5,17 @@ enough."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from dev.bench.kafka_systems import BROKER_HEAP, START_LIMIT_S, Guard, Servers, System, jvm_command
+from dev.bench.kafka_systems import START_LIMIT_S, Guard, Servers, System
 from kafkapy.client.cluster import Cluster
 from kafkapy.tools.supervisor.process_properties import ID_STEP, PORT_STEP
 from tests.harness.processes import apache_kafka
-from tests.harness.processes.broker_process import free_port
 
 OWN_CORES_MIN = 4
 """With fewer cores, brokers and clients share them."""
@@ -68,8 +67,8 @@ class OneMachine(Servers):
         super().__init__(system, directory, 1, {}, Guard(tls=True))
         self.authority = self.client_properties["ssl.truststore.location"]
 
-    def _command(self, properties: Mapping[str, str], file: Path) -> list[str]:
-        command = super()._command(properties, file)
+    def _command(self, file: Path) -> list[str]:
+        command = super()._command(file)
         if self.system is System.KAFKAPY:
             command += ["--processes", str(self.processes)]
         return command
@@ -118,36 +117,6 @@ class OneMachine(Servers):
             made.result(timeout=START_LIMIT_S)
 
 
-class Apache4(OneMachine):
-    """Apache Kafka 4: one node that is broker and controller."""
-
-    def _needs_zookeeper(self, count: int) -> bool:
-        return False
-
-    def _command(self, properties: Mapping[str, str], file: Path) -> list[str]:
-        controller = f"127.0.0.1:{free_port()}"
-        protocols = ("CONTROLLER:PLAINTEXT", "PLAINTEXT:PLAINTEXT", "SSL:SSL")
-        own = {
-            "process.roles": "broker,controller",
-            "node.id": "0",
-            "controller.quorum.voters": f"0@{controller}",
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": ",".join(protocols),
-            "listeners": f"{properties['listeners']},CONTROLLER://{controller}",
-        }
-        kept = {key: value for key, value in properties.items() if key != "broker.id"}
-        self._file = apache_kafka.write_properties(file, {**kept, **own})
-        words = (apache_kafka.BROKER, str(file))
-        return jvm_command(*words, heap=BROKER_HEAP, release=apache_kafka.KAFKA_4)
-
-    def start(self) -> None:
-        words = ("format", "-t", "kafkapyBenchmarkAAAAAA", "-c", str(self._file))
-        release = apache_kafka.KAFKA_4
-        done = apache_kafka.run_tool(apache_kafka.STORAGE_TOOL, *words, release=release)
-        assert done.returncode == 0, done.stderr.decode()
-        super().start()
-
-
 def all_systems(directory: Path, missing: dict[str, str]) -> list[OneMachine]:
     """The systems that this machine has; `missing` gets the others, and why."""
     available = sorted(os.sched_getaffinity(0))
@@ -157,7 +126,10 @@ def all_systems(directory: Path, missing: dict[str, str]) -> list[OneMachine]:
         cores = cores_for(count, available)
         path = _made(directory / f"kafkapy-{count}")
         found.append(OneMachine(name, System.KAFKAPY, path, cores, count))
-    for release, kind in ((apache_kafka.KAFKA_3, OneMachine), (apache_kafka.KAFKA_4, Apache4)):
+    for release, system in (
+        (apache_kafka.KAFKA_3, System.APACHE),
+        (apache_kafka.KAFKA_4, System.APACHE_4),
+    ):
         name = f"Apache Kafka {release.version}"
         try:
             apache_kafka.jars(release)
@@ -165,7 +137,7 @@ def all_systems(directory: Path, missing: dict[str, str]) -> list[OneMachine]:
             missing[name] = str(why)
             continue
         path = _made(directory / release.directory)
-        found.append(kind(name, System.APACHE, path, cores_for(1, available)))
+        found.append(OneMachine(name, system, path, cores_for(1, available)))
     return found
 
 

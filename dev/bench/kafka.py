@@ -1,6 +1,6 @@
-"""`scripts/bench --kafka`: one kafkapy broker beside Apache Kafka 3.9, on the same work, in turn.
+"""`scripts/bench --kafka`: one kafkapy broker beside Apache Kafka, on the same work, in turn.
 
-    scripts/bench --kafka [--quick] [--runs N] [--only WORD] [--json FILE] [--no-write]
+    scripts/bench --kafka [--release 4] [--quick] [--runs N] [--only WORD] [--json FILE] ...
 
 Each round starts a broker of each system and gives every load to the one and to the other by turns,
 until three runs in a row of each agree; the other system is first in every second round. Then the
@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from confluent_kafka import KafkaException
 
@@ -53,9 +54,37 @@ QUICK_ROUNDS = 1
 LIMIT_S = 30 * 60.0
 """Another round begins only if it is over by then, should it take as long as those before; where
 the number of rounds is given, they take what they take."""
-TITLE = "One broker, beside Apache Kafka"
-PLOT = "kafkapy-and-apache-kafka.svg"
-CAPTION = "rates of kafkapy divided by those of Apache Kafka 3.9.1"
+
+
+class Page(NamedTuple):
+    """The place of the figures beside a release of Apache Kafka."""
+
+    system: System
+    release: apache_kafka.Release
+    title: str
+    files: str
+    plot: str
+    mode: str
+
+
+PAGES = {
+    3: Page(
+        System.APACHE,
+        apache_kafka.KAFKA_3,
+        "One broker, beside Apache Kafka",
+        "benchmarks-kafka.json",
+        "kafkapy-and-apache-kafka.svg",
+        "ZooKeeper mode",
+    ),
+    4: Page(
+        System.APACHE_4,
+        apache_kafka.KAFKA_4,
+        "One broker, beside Apache Kafka 4",
+        "benchmarks-kafka-4.json",
+        "kafkapy-and-apache-kafka-4.svg",
+        "KRaft mode, broker and controller in one",
+    ),
+}
 
 
 class Bench:
@@ -66,7 +95,9 @@ class Bench:
         self.wanted: int = options.runs or (QUICK_ROUNDS if options.quick else ROUNDS)
         self.limit_s = math.inf if options.runs else LIMIT_S
         self.rounds = 0
-        self.results = Results()
+        self.page = PAGES[options.release]
+        self._systems = System.KAFKAPY, self.page.system
+        self.results = Results(self._systems)
         self.failures: list[str] = []
         self._is_quick = options.quick
         self._groups = [
@@ -81,6 +112,8 @@ class Bench:
         # The names of the others say how much they measure, which is less in a quick run.
         if options.quick and not one.is_quick:
             return False
+        if isinstance(one, Task) and one.needs_kafka_4 and options.release < 4:
+            return False
         return any(options.only in row.name for row in one.rows)
 
     def run(self, after_round: Callable[[], None]) -> None:
@@ -89,7 +122,7 @@ class Bench:
             if number and (time.monotonic() - started) / number * (number + 1) > self.limit_s:
                 print(f"{number} rounds took all the time there is", file=sys.stderr, flush=True)
                 break
-            order = list(System) if number % 2 == 0 else list(reversed(System))
+            order = [*self._systems] if number % 2 == 0 else [*reversed(self._systems)]
             for guard, tasks in self._groups:
                 if tasks:
                     self._group(order, guard, tasks)
@@ -179,11 +212,11 @@ def run(options: Namespace, document: Path) -> int:
 
 def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> None:
     """Print the results of the rounds so far, and write them to the documents."""
-    results = bench.results
+    results, page = bench.results, bench.page
     table = report.table(HEAD, [line.cells() for line in results.lines])
     print(f"\n{table}\n\n{results.summary()}", flush=True)
     about = (
-        f"{report.today()}, {report.kafkapy_version()}, Apache Kafka {apache_kafka.VERSION},"
+        f"{report.today()}, {report.kafkapy_version()}, Apache Kafka {page.release.version},"
         f" {machine}"
         f" before the first run and {os.getloadavg()[0]:.1f} after the last. Medians of runs:"
         f" {bench.rounds}. Loads of {bench.scale.bytes // MB} MB, fixed rates for"
@@ -195,10 +228,13 @@ def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> Non
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
     if not options.no_write and bench.is_whole:
-        plot(results.lines, document.parent / PLOT)
-        document.with_name("benchmarks-kafka.json").write_text(json.dumps(figures, indent=1) + "\n")
-        text = f"{about} {results.summary()} {NOTES}\n\n![{CAPTION}]({PLOT})\n\n{table}"
-        report.replace_part(document, TITLE, text, "")
+        version = page.release.version
+        plot(results.lines, document.parent / page.plot, version)
+        document.with_name(page.files).write_text(json.dumps(figures, indent=1) + "\n")
+        caption = f"rates of kafkapy divided by those of Apache Kafka {version}"
+        notes = NOTES.format(mode=page.mode)
+        text = f"{about} {results.summary()} {notes}\n\n![{caption}]({page.plot})\n\n{table}"
+        report.replace_part(document, page.title, text, "")
 
 
 NOTES = """
@@ -210,7 +246,7 @@ the median of those three, so that no system is judged while a JVM still compile
 first changes with every round. When a load begins, no memory is free: all of it is page
 cache, so that neither pays for what a virtual machine gave back to its host
 (`dev/bench/page_cache.py`). Apache
-Kafka is in ZooKeeper mode with the JVM flags of its own scripts (1 GiB heap, G1); kafkapy keeps its
+Kafka is in {mode}, with the JVM flags of its own scripts (1 GiB heap, G1); kafkapy keeps its
 metadata itself unless there are three brokers, which share a ZooKeeper in both systems. *produce*
 is Kafka's ProducerPerformance with its defaults (acks=all, idempotent), *consume* its
 ConsumerPerformance, unless another client is named; MB/s count values. *processor* and *resident*

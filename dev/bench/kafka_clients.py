@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dev.bench import group_loads, loads
 from dev.bench import kafka_open_loop as open_loop
-from dev.bench import loads
 from dev.bench.kafka_systems import jvm_command
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import API_VERSIONS_V0
@@ -149,6 +149,10 @@ LOADS: dict[str, Callable[..., Figures]] = {
     "latency": open_loop.latency,
     "highest_rate": open_loop.highest_rate,
     "tail": open_loop.tail,
+    "rebalances": group_loads.rebalances,
+    "commits": group_loads.commits,
+    "shared": group_loads.shared,
+    "transactions": group_loads.transactions,
 }
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from tests.harness.processes import apache_kafka
 
 MB = 1_000_000
 BASE_BYTES = 1000
+MEMBERS = 100
+COMMITTING_GROUPS = 1000
 CONNECTIONS = 10
 """Of the clients that send one record a request, where one connection would be the limit."""
 
@@ -43,7 +45,8 @@ class Measured:
 
 
 class Scale(NamedTuple):
-    """Size of the work. A load moves `bytes` of values; a fixed rate lasts `seconds`."""
+    """Size of the work. A load moves `bytes` of values, or `shared` records to a share group; a
+    fixed rate lasts `seconds`."""
 
     bytes: int
     seconds: float
@@ -52,10 +55,11 @@ class Scale(NamedTuple):
     partitions: int
     log_bytes: int
     compacted_bytes: int
+    shared: int
 
 
-FULL = Scale(300 * MB, 5.0, 1.5, (1000, 5000), 10_000, 2 << 30, 256 * MB)
-QUICK = Scale(80 * MB, 1.5, 0.4, (1000,), 1000, 256 << 20, 64 * MB)
+FULL = Scale(300 * MB, 5.0, 1.5, (1000, 5000), 10_000, 2 << 30, 256 * MB, 100_000)
+QUICK = Scale(80 * MB, 1.5, 0.4, (1000,), 1000, 256 << 20, 64 * MB, 20_000)
 
 
 @dataclass
@@ -112,11 +116,12 @@ class Session:
 
 
 class Task(NamedTuple):
-    """A load; its rows; whether `--quick` has it."""
+    """A load; its rows; whether `--quick` has it, and whether it needs Kafka 4."""
 
     rows: tuple[Row, ...]
     run: Callable[[Session], Measured]
     is_quick: bool = False
+    needs_kafka_4: bool = False
 
 
 # Kafka's own clients
@@ -243,6 +248,41 @@ def tail(session: Session) -> Measured:
     return session.python("tail", moved, "p50", "p99", topic=topic, rate=1000, seconds=seconds)
 
 
+def rebalanced(protocol: str) -> Task:
+    """A group, until all have their share."""
+
+    def run(session: Session) -> Measured:
+        return session.python(
+            "rebalances", 0, "join", "rebalance", topic=session.topic(2 * MEMBERS),
+            protocol=protocol, members=MEMBERS, partitions=2 * MEMBERS,
+        )  # fmt: skip
+
+    name = f"group of {MEMBERS} members, {protocol} protocol"
+    rows = Row(f"{name}: all join", "s", False), Row(f"{name}: one more joins", "s", False)
+    return Task(rows, run, is_quick=True, needs_kafka_4=protocol == "consumer")
+
+
+def committed(session: Session) -> Measured:
+    return session.python(
+        "commits", 0, "rate", topic=session.topic(), groups=COMMITTING_GROUPS,
+        seconds=session.scale.seconds,
+    )  # fmt: skip
+
+
+def shared(session: Session) -> Measured:
+    topic = session.topic()
+    records = session.scale.shared
+    session.python("produce", 0, "rate", topic=topic, value_bytes=BASE_BYTES, records=records)
+    return session.python(
+        "shared", records * BASE_BYTES, "rate", topic=topic, records=records
+    )  # fmt: skip
+
+
+def in_transactions(session: Session) -> Measured:
+    seconds = session.scale.seconds
+    return session.python("transactions", 0, "rate", topic=session.topic(), seconds=seconds)
+
+
 def beside_idle(index: int) -> Callable[[Session], Measured]:
     def run(session: Session) -> Measured:
         idle = session.scale.idle[index]
@@ -310,6 +350,15 @@ SHARED: tuple[Task, ...] = (
 """On one broker, one after the other; what it has learnt from the first ones, it keeps."""
 
 
+COORDINATORS: tuple[Task, ...] = (
+    rebalanced("classic"),
+    rebalanced("consumer"),
+    Task((Row(f"{COMMITTING_GROUPS:,} groups commit, one connection", "1/s"),), committed, True),
+    Task((Row("share group of one member, librdkafka, 1 kB", "1/s"),), shared, True, True),
+    Task((Row("transactions of one record, librdkafka", "1/s"),), in_transactions, True),
+)
+
+
 def _guarded(how: str, is_quick: bool = False) -> tuple[Task, ...]:
     return (
         produced(f"1 kB, {how}", is_quick=is_quick),
@@ -319,6 +368,7 @@ def _guarded(how: str, is_quick: bool = False) -> tuple[Task, ...]:
 
 GROUPS: tuple[tuple[Guard, tuple[Task, ...]], ...] = (
     (OPEN, SHARED),
+    (OPEN, COORDINATORS),
     (Guard(authorizer=True), _guarded("with an authorizer", is_quick=True)),
     (Guard(tls=True), _guarded("over TLS")),
     (Guard(tls=True, authorizer=True), _guarded("over TLS with an authorizer")),

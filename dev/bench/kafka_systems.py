@@ -1,8 +1,8 @@
-"""The systems under test of `scripts/bench --kafka`: kafkapy and Apache Kafka 3.9, as they come.
+"""The systems under test of `scripts/bench --kafka`: kafkapy and Apache Kafka, as they come.
 
 Both with their default broker configs but for what a cluster of one needs (replication factors of
-1), a port, and what guards the clients' way. Apache Kafka in ZooKeeper mode with the JVM flags of
-its kafka-run-class.sh.
+1), a port, and what guards the clients' way. Apache Kafka 3.9 in ZooKeeper mode, 4 in KRaft mode,
+each broker a controller too; with the JVM flags of its kafka-run-class.sh.
 """
 
 from __future__ import annotations
@@ -39,13 +39,18 @@ OF_ONE = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",  # or who consumes meanwhile begins after the load
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
 }
-
-
 AUTHORIZED = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "allow.everyone.if.no.acl.found": "true",  # of the cluster, so that topics can be made
 }
+AUTHORIZED_4 = {
+    **AUTHORIZED,
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+}
+CLUSTER_ID = "kafkapyBenchmarkAAAAAA"
 ANYBODY = "User:ANONYMOUS"
 TOPICS = "bench"
 """What the names of all topics begin with."""
@@ -57,6 +62,7 @@ class System(Enum):
 
     KAFKAPY = "kafkapy"
     APACHE = "Apache Kafka"
+    APACHE_4 = "Apache Kafka 4"
 
 
 class Guard(NamedTuple):
@@ -103,6 +109,8 @@ class Servers:
         self.system = system
         self.directory = directory
         self._guard = guard
+        self._is_kraft = system is System.APACHE_4
+        self._controller_ports = [free_port() for _ in range(count if self._is_kraft else 0)]
         self._tls_ports: list[int] = []
         self.client_properties: dict[str, str] = {}
         if guard.tls:
@@ -115,22 +123,24 @@ class Servers:
             settings = {**settings, **trust, **keys}
             self.client_properties = {"security.protocol": "SSL", **trust}
         if guard.authorizer:
-            settings = {**settings, **AUTHORIZED}
-        needs = self._needs_zookeeper(count)
-        self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs else None
-        self.brokers = [self._broker(index, settings if count > 1 else {**OF_ONE, **settings})
-                        for index in range(count)]  # fmt: skip
-
-    def _needs_zookeeper(self, count: int) -> bool:
+            settings = {**settings, **(AUTHORIZED_4 if self._is_kraft else AUTHORIZED)}
         # kafkapy on its own keeps the metadata itself: that is its default.
-        return self.system is System.APACHE or count > 1
+        needs_zookeeper = not self._is_kraft and (system is System.APACHE or count > 1)
+        self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs_zookeeper else None
+        if count == 1:
+            settings = {**OF_ONE, **settings}
+        self.brokers = [self._broker(index, settings) for index in range(count)]
 
-    def _command(self, properties: Mapping[str, str], file: Path) -> list[str]:
-        """Write the properties of a broker to a file; the command that starts it."""
-        apache_kafka.write_properties(file, properties)
+    def _command(self, file: Path) -> list[str]:
+        """The command that starts the broker of a property file."""
         if self.system is System.KAFKAPY:
             return [KAFKAPY, "server", "start", str(file)]
-        return jvm_command(apache_kafka.BROKER, str(file), heap=BROKER_HEAP)
+        release = apache_kafka.KAFKA_4 if self._is_kraft else apache_kafka.KAFKA_3
+        if self._is_kraft:
+            words = ("format", "-t", CLUSTER_ID, "-c", str(file))
+            done = apache_kafka.run_tool(apache_kafka.STORAGE_TOOL, *words, release=release)
+            assert done.returncode == 0, done.stderr.decode()
+        return jvm_command(apache_kafka.BROKER, str(file), heap=BROKER_HEAP, release=release)
 
     def _broker(self, broker_id: int, settings: Mapping[str, str]) -> ServerProcess:
         port = free_port()
@@ -146,9 +156,26 @@ class Servers:
         }
         if self.zookeeper is not None:
             properties["zookeeper.connect"] = self.zookeeper.connect()
-        command = self._command(properties, self.directory / f"broker-{broker_id}.properties")
+        if self._is_kraft:
+            properties |= self._quorum(broker_id, listeners)
+        file = self.directory / f"broker-{broker_id}.properties"
+        apache_kafka.write_properties(file, properties)
+        command = self._command(file)
         output = self.directory / f"broker-{broker_id}.out"
         return ServerProcess(command, port, output, self.system.value)
+
+    def _quorum(self, broker_id: int, listeners: str) -> dict[str, str]:
+        """The configs of a broker that is a controller too."""
+        ports = self._controller_ports
+        voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in enumerate(ports))
+        return {
+            "process.roles": "broker,controller",
+            "node.id": str(broker_id),
+            "controller.quorum.voters": voters,
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
+            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{ports[broker_id]}",
+        }
 
     @property
     def bootstrap_servers(self) -> str:

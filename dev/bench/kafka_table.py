@@ -33,9 +33,10 @@ HEAD = (
 
 @dataclass
 class Line:
-    """One row's runs by system; the usage of the load it was measured in."""
+    """One row's runs by system, ours first; the usage of the load it was measured in."""
 
     row: Row
+    systems: tuple[System, System]
     values: defaultdict[System, list[float]] = field(default_factory=lambda: defaultdict(list))
     usages: defaultdict[System, list[tuple[Usage, float]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -46,13 +47,12 @@ class Line:
 
     @property
     def is_complete(self) -> bool:
-        return all(self.values[system] for system in System)
+        return all(self.values[system] for system in self.systems)
 
     @property
     def ratio(self) -> float:
         """Ours to theirs."""
-        theirs = self.middle(System.APACHE)
-        ours = self.middle(System.KAFKAPY)
+        ours, theirs = map(self.middle, self.systems)
         if ours == theirs:
             return 1.0
         return ours / theirs if theirs else inf
@@ -90,15 +90,15 @@ class Line:
 
     def cells(self) -> list[str]:
         cells = [self.row.name, self.row.unit]
-        for system in System:
+        for system in self.systems:
             runs = self.values[system]
             cells.append(_number(median(runs)))
             cells.append(f"{_number(min(runs))} - {_number(max(runs))}")
         ahead = "yes" if self.advantage >= 1 else "NO"
         cells += [f"{self.ratio:.2f}", ahead]
-        cells.append(_pair([self.cpu_s_per_gb(system) for system in System], 2))
-        cells.append(_pair([self.resident_mib(system) for system in System], 0))
-        limits = [self.limits(system) or "-" for system in System]
+        cells.append(_pair([self.cpu_s_per_gb(system) for system in self.systems], 2))
+        cells.append(_pair([self.resident_mib(system) for system in self.systems], 0))
+        limits = [self.limits(system) or "-" for system in self.systems]
         cells.append(" / ".join(limits) if any(self.usages.values()) else "")
         return cells
 
@@ -110,23 +110,25 @@ class Line:
             "more_is_better": self.row.more_is_better,
             "ratio": _finite(self.ratio),
             "runs": {
-                system.value: [_finite(value) for value in self.values[system]] for system in System
+                system.value: [_finite(value) for value in self.values[system]]
+                for system in self.systems
             },
-            "cpu_s_per_gb": {system.value: self.cpu_s_per_gb(system) for system in System},
-            "resident_mib": {system.value: self.resident_mib(system) for system in System},
-            "limit": {system.value: self.limits(system) for system in System},
+            "cpu_s_per_gb": {system.value: self.cpu_s_per_gb(system) for system in self.systems},
+            "resident_mib": {system.value: self.resident_mib(system) for system in self.systems},
+            "limit": {system.value: self.limits(system) for system in self.systems},
         }
 
 
 class Results:
     """All lines, in the order in which their rows were first measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, systems: tuple[System, System]) -> None:
+        self._systems = systems
         self._lines: dict[Row, Line] = {}
 
     def add(self, system: System, rows: Sequence[Row], measured: Measured) -> None:
         for row, value in zip(rows, measured.values, strict=True):
-            line = self._lines.setdefault(row, Line(row))
+            line = self._lines.setdefault(row, Line(row, self._systems))
             line.values[system].append(value)
             if measured.usage is not None:
                 line.usages[system].append((measured.usage, measured.moved_bytes))
@@ -150,7 +152,7 @@ class Results:
                 f" time), least {min(line.ratio for line in rates):.2f}"
             )
         for name, measure in (("processor", Line.cpu_s_per_gb), ("resident", Line.resident_mib)):
-            pairs = [(measure(x, System.KAFKAPY), measure(x, System.APACHE)) for x in lines]
+            pairs = [[measure(x, system) for system in self._systems] for x in lines]
             ratios = [ours / theirs for ours, theirs in pairs if ours and theirs]
             if ratios:
                 text += f"; {name}: median ratio {median(ratios):.2f}, greatest {max(ratios):.2f}"
@@ -173,21 +175,21 @@ def _pair(values: Sequence[float | None], digits: int) -> str:
     return " / ".join(f"{value:,.{digits}f}" for value in known) if len(known) == 2 else ""
 
 
-def plot(lines: Sequence[Line], path: Path) -> None:
+def plot(lines: Sequence[Line], path: Path, version: str) -> None:
     """The chart of those lines that have a place in it."""
     found = {line.row.name: line for line in lines}
     rows = {}
     for name in PLOTTED:
         if (line := found.get(name)) is not None:
-            middles = [_number(line.middle(system)) for system in System]
+            middles = [_number(line.middle(system)) for system in line.systems]
             rows[name] = (middles[0], middles[1], line.ratio)
-    path.write_text(chart(rows))
+    path.write_text(chart(rows, version))
 
 
-def chart(rows: Mapping[str, tuple[str, str, float]]) -> str:
+def chart(rows: Mapping[str, tuple[str, str, float]], version: str) -> str:
     """An SVG of MB/s of kafkapy, of Apache Kafka, and their ratio, by row."""
     return bars(
-        "Rate of kafkapy / rate of Apache Kafka 3.9.1, both warm",
+        f"Rate of kafkapy / rate of Apache Kafka {version}, both warm",
         [
             Bar(name, ratio, f"{ratio:.2f} ({ours} / {theirs} MB/s)")
             for name, (ours, theirs, ratio) in rows.items()

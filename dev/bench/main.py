@@ -212,6 +212,8 @@ def beside_kafka(options: argparse.Namespace) -> int:
     """One of the other tables; exit status 1 where Apache Kafka cannot be had."""
     try:
         apache_kafka.jars()
+        if options.release == 4:
+            apache_kafka.jars(apache_kafka.KAFKA_4)
     except apache_kafka.Unavailable as why:
         print(f"scripts/bench: {why}", file=sys.stderr)
         return 1
@@ -228,7 +230,10 @@ def main() -> int:
     parser.add_argument("--no-write", action="store_true", help="do not write the page")
     parser.add_argument("--cluster", action="store_true", help="a cluster beside Apache Kafka's")
     parser.add_argument("--kind", default="", metavar="WORD", help="--cluster: kafkapy or Apache")
-    parser.add_argument("--kafka", action="store_true", help="one broker beside Apache Kafka 3.9")
+    parser.add_argument("--kafka", action="store_true", help="one broker beside Apache Kafka")
+    parser.add_argument(
+        "--release", type=int, choices=(3, 4), default=3, help="--kafka: of Apache Kafka"
+    )
     parser.add_argument("--cores", action="store_true", help="brokers on more and more cores")
     parser.add_argument("--growth", action="store_true", help="one broker as its work grows")
     parser.add_argument(

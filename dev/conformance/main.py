@@ -7,6 +7,7 @@ scripts/conformance --clients       100,000 records by each client in each codec
 scripts/conformance --kill          20 rounds of kill -9
 scripts/conformance --tools         our tools beside Apache Kafka's, on files and on its brokers
 scripts/conformance --kraft         our tools on an Apache Kafka 4 node in KRaft mode
+scripts/conformance --kafka-4       the newest clients with both group protocols, also on Kafka 4
 scripts/conformance --apps          Kafka Streams, Connect and MirrorMaker 2, with kill -9
 scripts/conformance --protocol      every message in every version, with hundreds of values
 scripts/conformance --spark         Spark jobs beside Spark's own connector
@@ -15,6 +16,7 @@ scripts/conformance --pythons       the tests on the other Pythons of this machi
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
 scripts/conformance --record        keep what Apache Kafka's tools print, for scripts/test
 scripts/conformance --record-configs  keep what Apache Kafka says of configs, for scripts/test
+scripts/conformance --record-groups  keep what Apache Kafka 4 answers to bad groups, likewise
 scripts/conformance --record-flags  keep their flags alone, for docs/reference/tools.md
 """
 
@@ -33,10 +35,12 @@ from pathlib import Path
 from dev import fetch_peers, report
 from dev.conformance import (
     ecosystem,
+    kafka_4_clients,
     kraft_tools,
     pythons,
     record_configs,
     record_flags,
+    record_groups,
     record_tools,
     tool_twins,
     zookeeper_twins,
@@ -197,6 +201,12 @@ def run_kraft(write: bool) -> bool:
     return run_with(apache_kafka.KAFKA_4, kraft_tools.run, "The tools on Apache Kafka 4", write)
 
 
+def run_kafka_4(count: int, write: bool) -> bool:
+    """The newest clients, on our brokers and on an Apache Kafka 4 node."""
+    run = partial(kafka_4_clients.run, count)
+    return run_with(apache_kafka.KAFKA_4, run, "Clients of Kafka 4", write)
+
+
 def run_apps(write: bool) -> bool:
     """Kafka's own applications."""
     return run_with(apache_kafka.KAFKA_3_APPS, ecosystem.run, "Kafka's own applications", write)
@@ -252,6 +262,9 @@ def main() -> int:
     if options.record_configs:
         record_configs.record(say)
         return 0
+    if options.record_groups:
+        record_groups.record(say)
+        return 0
     if options.record_flags:
         record_flags.record(say)
         return 0
@@ -270,8 +283,8 @@ def main() -> int:
         return run_pythons()
     server = apache_kafka.ApacheBroker if options.apache else BrokerProcess
     write = not options.apache
-    only = (options.clients, options.kill, options.tools, options.kraft, options.apps)
-    everything = not any(only)
+    named = ("clients", "kill", "tools", "kraft", "kafka_4", "apps")
+    everything = not any(getattr(options, name) for name in named)
     good = True
     if options.clients or everything:
         say(f"clients: {options.records:,} records each")
@@ -285,6 +298,9 @@ def main() -> int:
     if options.kraft or everything:
         say("tools on Apache Kafka 4")
         good &= run_kraft(write)
+    if options.kafka_4 or everything:
+        say(f"clients of Kafka 4: {options.records:,} records each")
+        good &= run_kafka_4(options.records, write)
     if options.apps or everything:
         say("Kafka's own applications")
         good &= run_apps(write)
@@ -299,9 +315,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--kill", action="store_true", help="only kill -9")
     parser.add_argument("--tools", action="store_true", help="only the tools side by side")
     parser.add_argument("--kraft", action="store_true", help="only the tools on Apache Kafka 4")
+    parser.add_argument("--kafka-4", action="store_true", help="only the clients of Kafka 4")
     parser.add_argument("--apps", action="store_true", help="only Kafka's own applications")
     parser.add_argument("--record", action="store_true", help="record what Kafka's tools say")
     parser.add_argument("--record-configs", action="store_true", help="record its configs")
+    parser.add_argument("--record-groups", action="store_true", help="record answers of Kafka 4")
     parser.add_argument("--record-flags", action="store_true", help="record the tools' flags")
     parser.add_argument("--protocol", action="store_true", help="only the bytes of messages")
     parser.add_argument("--spark", action="store_true", help="only Spark's jobs")

@@ -59,6 +59,7 @@ _INTEGERS: Final = {"b": 7, "h": 15, "i": 31, "q": 63}
 _OF_RECORDS: Final = 0.6
 _OF_MANY_BATCHES: Final = 0.02
 _BATCHES_MAX: Final = 1000
+_LAST_VERSION_BY_NAME: Final = 12  # of Produce
 # Distinct names of these would make topics.
 _MAKES_TOPICS: Final = (ApiKey.METADATA, ApiKey.CREATE_TOPICS)
 
@@ -93,7 +94,7 @@ def hostile_request(
     """The request of a seed, of about so many bytes where its shape is huge."""
     random = Random(seed)
     if api == ApiKey.PRODUCE and random.random() < _OF_RECORDS:
-        return hostile_records(random, version, scale)
+        return hostile_records(random, min(version, _LAST_VERSION_BY_NAME), scale)
     maker = _Maker(random, api, version, size_bytes, topic_ids)
     return Hostile(maker.what, api, version, maker.frame())
 

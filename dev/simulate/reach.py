@@ -43,6 +43,18 @@ _UNREACHABLE: Final[Mapping[tuple[str, str], str]] = {
     ("state of a transaction", "PREPARE_EPOCH_FENCE to PREPARE_ABORT"): (
         "the fence is only pending: the abort begins in the state ONGOING"
     ),
+    ("state of a classic group", "Dead to Dead"): (
+        "a group leaves the registry in the step in which it becomes Dead: no later call finds it"
+    ),
+    ("error code", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"): (
+        "the high watermark moves only while enough replicas are in sync (KIP-966), and answers"
+        " what waits in the same step; between the slices of a request of many partitions the ISR"
+        " may shrink: tests/unit/replication/test_delayed_produce.py"
+    ),
+    ("truncation", "where two histories of one epoch part"): (
+        "our controller elects anew where a leader restarted; under Apache Kafka's one may lead on"
+        " in its epoch: tests/unit/replication/test_follower_fetcher.py"
+    ),
 }
 """Why some are not reached, by kind and name."""
 
@@ -76,7 +88,7 @@ def load() -> tuple[list[Place], list[str]]:
 def expected() -> dict[tuple[str, str], None]:
     """Everything that must be reached, by kind and name."""
     places, errors = load()
-    names = [(p.kind, p.name) for p in places if "{" not in p.name and not p.call]
+    names = [(p.kind, p.name) for p in places if p.name and "{" not in p.name]
     names += _transitions("state of a replica", replica_states.VALID_PREVIOUS_STATES)
     names += [
         ("state of a partition", f"{before.value} to OnlinePartition")

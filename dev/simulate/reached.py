@@ -16,6 +16,12 @@ def note(kind: str, name: str) -> None:
     COUNTS[kind, name] += 1
 
 
+def note_if(is_so: object, kind: str, name: str) -> None:
+    """A place was reached, if it is so."""
+    if is_so:
+        note(kind, name)
+
+
 def note_errors(response: Any) -> None:
     """A client or broker was answered: count the error codes of the response."""
     if isinstance(response, list):

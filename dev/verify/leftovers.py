@@ -1,7 +1,8 @@
-"""Finds processes that a run left behind: those that bear its mark in their environment."""
+"""Finds what a run left behind: processes that bear its mark in their environment, and files."""
 
 from __future__ import annotations
 
+import getpass
 import os
 import select
 import signal
@@ -11,6 +12,8 @@ from pathlib import Path
 
 VARIABLE = "KAFKAPY_TEST_RUN"
 GRACE_S = 15.0  # a Spark JVM notices a little later that its Python has gone
+OF_OTHERS = {f"hsperfdata_{getpass.getuser()}", f"pytest-of-{getpass.getuser()}"}
+"""Directories in /tmp that every JVM and every pytest leaves."""
 
 
 def marked(variables: Mapping[str, str]) -> Iterator[tuple[int, str]]:
@@ -39,14 +42,19 @@ def outlives(pid: int, limit_s: float) -> bool:
     return not found
 
 
-def main(mark: str) -> int:
-    """End what is left, by pid, and say so; 0 if nothing was."""
-    left = [found for found in marked({VARIABLE: mark}) if outlives(found[0], GRACE_S)]
-    for pid, command in left:
+def main(mark: str, *temporary: str) -> int:
+    """End what is left, by pid, and say so, as of files in directories that the run had as /tmp;
+    0 if nothing was."""
+    running = [found for found in marked({VARIABLE: mark}) if outlives(found[0], GRACE_S)]
+    for pid, command in running:
         print(f"left running by the tests: {pid} {command[:200]}", file=sys.stderr)
         os.kill(pid, signal.SIGKILL)
-    return 1 if left else 0
+    files = [path for name in temporary for path in Path(name).iterdir()]
+    left = sorted(path for path in files if path.name not in OF_OTHERS)
+    for path in left:
+        print(f"left in /tmp by the tests: {path.name}", file=sys.stderr)
+    return 1 if running or left else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dev.report import ROOT
-from dev.verify.leftovers import marked, outlives
+from dev.verify.leftovers import OF_OTHERS, marked, outlives
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local.ports import check_port
 from tests.harness.processes.layered_venv import make_layered_venv
@@ -49,8 +49,6 @@ GRACE_S = 15.0
 MARK = "KAFKAPY_NEWCOMER"
 PORTS = (2181, 9091, 9092, 9093, 9094)
 CACHES = {".cache"}
-USER = pwd.getpwuid(os.getuid()).pw_name
-OF_OTHERS = {f"hsperfdata_{USER}", f"pytest-of-{USER}"}  # every JVM and every pytest leaves these
 
 
 class Before(NamedTuple):

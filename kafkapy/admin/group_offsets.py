@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from kafkapy.admin.errors import api_error, check
 from kafkapy.admin.groups import raise_if_moved
 from kafkapy.client.cluster import Cluster
-from kafkapy.client.group_offsets import commit_request
+from kafkapy.client.group_offsets import LAST_VERSION_BY_NAME, commit_request
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.offset_delete import (
@@ -42,7 +42,9 @@ def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, C
         topics=None,
         groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)],
     )
-    response = cluster.coordinator_request(group_id, request, min_version=_ALL_TOPICS_VERSION)
+    response = cluster.coordinator_request(
+        group_id, request, min_version=_ALL_TOPICS_VERSION, max_version=LAST_VERSION_BY_NAME
+    )
     answer = response.groups[0] if response.groups else response
     check(answer.error_code)
     found: dict[TopicPartition, CommittedOffset] = {}
@@ -67,7 +69,7 @@ def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartit
     request = commit_request(group_id, offsets)
 
     def ask() -> None:
-        response = cluster.coordinator_request(group_id, request)
+        response = cluster.coordinator_request(group_id, request, max_version=LAST_VERSION_BY_NAME)
         codes = [p.error_code for topic in response.topics for p in topic.partitions]
         for code in codes:
             raise_if_moved(code)

@@ -247,6 +247,7 @@ class Cluster:
         *,
         key_type: int = GROUP_KEY_TYPE,
         min_version: int | None = None,
+        max_version: int | None = None,
     ) -> Any:
         """Send a request to the coordinator of a group or transactional id. Finds it again while it
         moves or loads.
@@ -254,7 +255,9 @@ class Cluster:
 
         def ask() -> Any:
             coordinator = find_coordinator(self, key, key_type)
-            response = self.request(message, broker_id=coordinator, min_version=min_version)
+            response = self.request(
+                message, broker_id=coordinator, min_version=min_version, max_version=max_version
+            )
             for code in error_codes(response):
                 if code in MOVED:
                     raise ApiError(ErrorCode(code))

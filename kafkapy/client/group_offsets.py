@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -15,6 +15,9 @@ from kafkapy.protocol.messages.offset_commit import (
 
 if TYPE_CHECKING:
     from kafkapy.client.cluster import Cluster
+
+LAST_VERSION_BY_NAME: Final = 9
+"""OffsetCommit and OffsetFetch have topic ids in later versions."""
 
 
 def commit_request(
@@ -41,7 +44,8 @@ def commit_offsets(
         ApiError: UNKNOWN_MEMBER_ID if the group has members; or the coordinator's error for a
           partition, with its name.
     """
-    response = cluster.coordinator_request(group, commit_request(group, offsets, metadata))
+    request = commit_request(group, offsets, metadata)
+    response = cluster.coordinator_request(group, request, max_version=LAST_VERSION_BY_NAME)
     for topic in response.topics:
         for partition in topic.partitions:
             code = ErrorCode(partition.error_code)

@@ -105,7 +105,7 @@ class VersionRange(NamedTuple):
 
 
 API_VERSIONS: Final[Mapping[int, VersionRange]] = {
-    ApiKey.PRODUCE: VersionRange(0, 12, 9),
+    ApiKey.PRODUCE: VersionRange(0, 13, 9),
     ApiKey.FETCH: VersionRange(0, 18, 12),
     ApiKey.LIST_OFFSETS: VersionRange(0, 11, 6),
     ApiKey.METADATA: VersionRange(0, 13, 9),
@@ -113,8 +113,8 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.STOP_REPLICA: VersionRange(0, 4, 2),
     ApiKey.UPDATE_METADATA: VersionRange(0, 8, 6),
     ApiKey.CONTROLLED_SHUTDOWN: VersionRange(0, 3, 3),
-    ApiKey.OFFSET_COMMIT: VersionRange(0, 9, 8),
-    ApiKey.OFFSET_FETCH: VersionRange(0, 9, 6),
+    ApiKey.OFFSET_COMMIT: VersionRange(0, 10, 8),
+    ApiKey.OFFSET_FETCH: VersionRange(0, 10, 6),
     ApiKey.FIND_COORDINATOR: VersionRange(0, 6, 3),
     ApiKey.JOIN_GROUP: VersionRange(0, 9, 6),
     ApiKey.HEARTBEAT: VersionRange(0, 4, 4),
@@ -123,7 +123,7 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.DESCRIBE_GROUPS: VersionRange(0, 5, 5),
     ApiKey.LIST_GROUPS: VersionRange(0, 5, 3),
     ApiKey.SASL_HANDSHAKE: VersionRange(0, 1, None),
-    ApiKey.API_VERSIONS: VersionRange(0, 4, 3),
+    ApiKey.API_VERSIONS: VersionRange(0, 5, 3),
     ApiKey.CREATE_TOPICS: VersionRange(0, 7, 5),
     ApiKey.DELETE_TOPICS: VersionRange(0, 6, 4),
     ApiKey.DELETE_RECORDS: VersionRange(0, 2, 2),
@@ -133,7 +133,7 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.ADD_OFFSETS_TO_TXN: VersionRange(0, 4, 3),
     ApiKey.END_TXN: VersionRange(0, 5, 3),
     ApiKey.WRITE_TXN_MARKERS: VersionRange(0, 1, 1),
-    ApiKey.TXN_OFFSET_COMMIT: VersionRange(0, 5, 3),
+    ApiKey.TXN_OFFSET_COMMIT: VersionRange(0, 6, 3),
     ApiKey.DESCRIBE_ACLS: VersionRange(0, 3, 2),
     ApiKey.CREATE_ACLS: VersionRange(0, 3, 2),
     ApiKey.DELETE_ACLS: VersionRange(0, 3, 2),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from struct import Struct as Layout
 from typing import Final, Self
 
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compile import is_flexible
 from kafkapy.protocol.headers import RequestHeader, encode_request, encode_response
@@ -27,6 +28,7 @@ from kafkapy.protocol.primitives import compact_bytes
 ACKS: Final = (-1, 0, 1)
 """What a producer may ask for; a request with anything else is refused."""
 FIRST_VERSION: Final = 5  # before it, an answer has no log start offset
+FIRST_VERSION_WITH_IDS: Final = 13
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _PREFIX_AT: Final = 8  # behind api key, version and correlation id
@@ -52,11 +54,16 @@ class ProduceShape:
     """Requests with one topic and one partition, alike but for correlation id, index, records."""
 
     __slots__ = ("_at", "_head", "_is_flexible", "_prefix", "_response", "_tail", "acks",
-                 "timeout_ms", "topic", "version")  # fmt: skip
+                 "timeout_ms", "topic", "topic_id", "version")  # fmt: skip
 
     def __init__(self, header: RequestHeader, request: ProduceRequest) -> None:
-        """Of `request`, one topic and one partition; use `of`, which looks whether it is so."""
-        self.topic = request.topic_data[0].name
+        """Of `request`, one topic and one partition; use `of`, which looks whether it is so. The
+        name of a topic id is that of the time of `request`.
+        """
+        topic = request.topic_data[0]
+        self.topic = topic.name
+        by_id = header.api_version >= FIRST_VERSION_WITH_IDS
+        self.topic_id = topic.topic_id if by_id else None
         self.acks = request.acks
         self.timeout_ms = request.timeout_ms
         self.version = version = header.api_version
@@ -67,7 +74,9 @@ class ProduceShape:
             timeout_ms=request.timeout_ms,
             topic_data=[
                 TopicProduceData(
-                    name=self.topic, partition_data=[PartitionProduceData(index=0, records=b"")]
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partition_data=[PartitionProduceData(index=0, records=b"")],
                 )
             ],
         )
@@ -75,9 +84,9 @@ class ProduceShape:
         frame = encode_request(bare, version, 0, header.client_id)[4:]
         self._prefix = frame[_PREFIX_AT : -_INDEX_SIZE - 4]
         self._at = _PREFIX_AT + len(self._prefix)
-        self._prepare_response(version)
+        self._prepare_response(version, topic.topic_id)
 
-    def _prepare_response(self, version: int) -> None:
+    def _prepare_response(self, version: int, topic_id: Uuid) -> None:
         index, error, base_offset, log_append_time, log_start_offset = _MARKS
         row = PartitionProduceResponse(
             index=index,
@@ -87,7 +96,9 @@ class ProduceShape:
             log_start_offset=log_start_offset,
         )
         answer = ProduceResponse(
-            responses=[TopicProduceResponse(name=self.topic, partition_responses=[row])]
+            responses=[
+                TopicProduceResponse(name=self.topic, topic_id=topic_id, partition_responses=[row])
+            ]
         )
         whole = b"".join(encode_response(answer, ApiKey.PRODUCE, version, 0))
         self._head, _, self._tail = whole[_SIZE_AND_CORRELATION:].partition(_ROW.pack(*_MARKS))

@@ -15,6 +15,7 @@ from typing import Final
 from zlib import crc32
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import (
     LOG_APPEND_TIME_BIT,
     NO_TIMESTAMP,
@@ -79,6 +80,8 @@ def _convert(
         )
     if header.magic <= magic:
         return bytes(memoryview(batches)[position : position + header.size])
+    # Damage must not get a valid CRC. (Kafka does not validate it.)
+    validate_crc(batches, position, header)
     attributes = LOG_APPEND_TIME_BIT if magic and header.is_log_append_time else 0
     records = batch_records(batches, header, position)
     if codec is not Codec.NONE:

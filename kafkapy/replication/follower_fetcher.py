@@ -245,6 +245,9 @@ class FollowerFetcher:
                 self._on_log_dir_failure(failure)
             except StorageShortage as shortage:
                 self._put_off(following, shortage, now_ms)
+            except ApiError as damage:  # of its own log, where that must be cut
+                _log.error("Cannot cut %s: %s", row.topic_partition, damage.message)
+                self._delay(following, now_ms)
         return changed
 
     def _is_current(self, following: _Following, asked: FetchRow) -> bool:
@@ -382,6 +385,8 @@ class FollowerFetcher:
             self._restart_in(following.partition, earliest, latest)
         except StorageShortage as shortage:
             _log.warning("Following leader %d goes on later: %s", self.leader_id, shortage)
+        except ApiError as damage:
+            _log.error("Cannot cut %s: %s", topic_partition, damage.message)
         # Not at once: a leader that answers out of range again must not make a busy loop.
         self._delay(following, now_ms)
 

@@ -108,11 +108,16 @@ class Partition:
         The new epoch's start is in the epoch cache before any record of it is appended. After an
         unclean election (RECOVERING) there is nothing to recover: the partition is what this log
         has. The next AlterPartition says so.
+
+        Raises:
+            StorageShortage: no descriptor is left to write the epoch with. Nothing has changed.
         """
         state = partition_state.state
         if state.partition_epoch < self.partition_epoch:
             return False
         is_new_epoch = state.leader_epoch > self.leader_epoch
+        if is_new_epoch:
+            self.log.probe()
         led_before = self.is_leader
         self._take_over(partition_state)
         self.is_leader = True

@@ -68,7 +68,7 @@ from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.turns import Turns
 from kafkapy.server.security.delegation_tokens import DelegationTokens
-from kafkapy.server.security.node_security import rehearse_login
+from kafkapy.server.security.node_security import check_login
 from kafkapy.server.security.scram_credentials import ScramCredentials
 from kafkapy.server.system import PID_FILE, Machine, PidFile
 from kafkapy.storage.log_manager import LogManager
@@ -171,7 +171,7 @@ class Broker:
         await self._load_acls()
         self._bind_ports()
         await self._oauth.start(self._tasks.spawn)
-        await rehearse_login(self._node_security)
+        await check_login(self._node_security)
         self._load_logs()
         await self._start_tokens()
         self._build()
@@ -439,8 +439,8 @@ class Broker:
 
     def _dispatcher(self) -> Dispatcher:
         """All handlers, each with what it uses."""
-        config, clock = self.config, self.clock
-        cluster = ClusterView(self._cluster_id, self._metadata)
+        config, clock, turns = self.config, self.clock, self._turns
+        cluster = ClusterView(self._cluster_id, self._broker_id, self._metadata)
         authorization = Authorization(self._authorizer)
         throttler = Throttler(self._quotas, clock)
         auto_create_topics = config.get_bool("auto.create.topics.enable")
@@ -448,7 +448,7 @@ class Broker:
             self.replicas,
             self._metrics,
             clock,
-            self._turns,
+            turns,
             self._verifier,
             cluster,
             self._quotas,
@@ -481,7 +481,7 @@ class Broker:
                 auto_create_topics,
                 authorization,
                 self._quotas,
-                self._turns,
+                turns,
                 self._tasks,
                 self._features,
                 self._exported is not None,
@@ -490,10 +490,10 @@ class Broker:
             **handler_table.in_background(self._tasks, *self._background_areas(authorization)),
         }
         return Dispatcher(
-            handler_table.table(handlers, authorization, auto_create_topics),
+            handler_table.table(handlers, authorization, auto_create_topics, self._metadata, turns),
             self._metrics.requests,
             throttler,
-            self._turns,
+            turns,
             produce.fast,
             fetch.fast,
         )
@@ -557,7 +557,8 @@ class Broker:
             lambda configs: self._listener_changes.prepare(*self._configs.change_of_own(configs)),
             self._passwords,
         )
-        self._creator = AutoCreator(config, self._topic_admin, self._metadata, self._waiter)
+        waiter, turns = self._waiter, self._turns
+        self._creator = AutoCreator(config, self._topic_admin, self._metadata, waiter, turns)
         self._shares.create_topic_by(self._creator.create, self._tasks.spawn)
 
     async def _start_tokens(self) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
 from kafkapy.record.records import batch_records
 from kafkapy.record.row_index import index_keys
@@ -208,11 +209,15 @@ class Cleaning:
         return True
 
     def _batches(self, source: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """The batches of a segment. A damaged one raises ApiError: a part of it that is encoded
+        again would have a valid CRC. (Kafka's cleaner does not validate it.)
+        """
         self._check()
         file = self.fs.open(source.path)
         try:
             for _, header, batch in scan_batches(file, 0, source.size):
                 self._check()
+                validate_crc(batch, 0, header)
                 yield header, batch
         finally:
             file.close()

@@ -6,7 +6,7 @@ after the last write, it commits a few times. Kafka waits for each (`CheckpointF
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -19,11 +19,13 @@ _OPEN_FILES: Final = 256
 
 class DurableFiles:
     """Writes durable files. `write` and `fsync_dir` return when the change is durable, except
-    inside `together`.
+    inside `together`. `make_room` closes files that can be opened again, for what must not fail
+    for lack of a descriptor.
     """
 
-    def __init__(self, fs: FileSystem) -> None:
+    def __init__(self, fs: FileSystem, make_room: Callable[[], None] = lambda: None) -> None:
         self._fs = fs
+        self._make_room = make_room
         self._is_open = False
         self._files: dict[str, bytes] = {}
         self._directories: dict[str, None] = {}
@@ -68,10 +70,21 @@ class DurableFiles:
             except OSError as error:
                 if error.errno not in SHORTAGES:
                     raise
+                self._make_room()
                 for path, data in some.items():  # slow, but one file is open at a time
                     write_atomically(self._fs, path, data)
         parents = (path.rpartition("/")[0] for path in paths)
-        self._fs.fsync_dirs(list(dict.fromkeys((*parents, *directories))))
+        self._fsync_dirs(list(dict.fromkeys((*parents, *directories))))
+
+    def _fsync_dirs(self, paths: list[str]) -> None:
+        try:
+            self._fs.fsync_dirs(paths)
+        except OSError as error:
+            if error.errno not in SHORTAGES:
+                raise
+            self._make_room()
+            for path in paths:
+                self._fs.fsync_dir(path)
 
     def drop(self) -> None:
         """Drop the delayed writes of a directory that is out of service."""

@@ -55,7 +55,7 @@ class FilePool:
 
     def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
         self.fs = fs
-        self.durable = DurableFiles(fs)
+        self.durable = DurableFiles(fs, self.make_room)
         self.limit = limit or open_files_for_logs(fs.open_files_limit())
         self.held_max = max(1, self.limit // 2)
         self._held: weakref.WeakSet[HeldFile] = weakref.WeakSet()
@@ -88,6 +88,11 @@ class FilePool:
             self._opened[oldest] = None
         else:
             oldest.give_back()
+
+    def make_room(self) -> None:
+        """Close all files. Each is opened again when it is used."""
+        while self._opened:
+            self._close_oldest()
 
     def hold(self, file: File) -> HeldFile:
         """A duplicate of an open file.

@@ -109,9 +109,9 @@ class LogLoader:
         epochs = LeaderEpochCache(known, write)
         self._recover(epochs, producers)
         local = self._local
-        if not known:
-            self._find_epochs(epochs)
         epochs.truncate_from_end(local.log_end_offset)
+        if not known or epochs.latest < 0:
+            self._find_epochs(epochs)
         log_start_offset = max(parameters.log_start_offset, local.segments.first.base_offset)
         epochs.truncate_from_start(log_start_offset)
         self._load_producers(producers, log_start_offset)
@@ -134,7 +134,8 @@ class LogLoader:
             return []
 
     def _find_epochs(self, epochs: LeaderEpochCache) -> None:
-        """Rebuild a lost `leader-epoch-checkpoint` from the batches, whose headers name them.
+        """Rebuild a lost `leader-epoch-checkpoint` from the batches, whose headers name them. It
+        knows nothing of these either if the log, once cut from its start, lost all it had left.
 
         Without epochs a follower truncates to its high watermark. Recovery sees those above the
         recovery point only, a clean start none.

@@ -398,7 +398,8 @@ class LogManager:
     def _failing(self, log_dir: str, may_wait: bool = False) -> Iterator[None]:
         """Call `on_log_dir_failure` for a failure of `log_dir`. Other directories are unaffected.
 
-        `may_wait`: the work is repeated later, so a lack of descriptors is no failure.
+        `may_wait`: the work is repeated later, so a lack of descriptors is no failure, nor are
+        batches of one log that cannot be read. (They must not end the round over all logs.)
         """
         try:
             with disk(log_dir):
@@ -410,6 +411,10 @@ class LogManager:
                 self.on_log_dir_failure(log_dir, LogDirFailure(log_dir, str(shortage)))
         except LogDirFailure as failure:
             self.on_log_dir_failure(log_dir, failure)
+        except ApiError as error:
+            if not may_wait:
+                raise
+            logger.error("Put off: %s", error.message)
 
     def shutdown(self, broker_epoch: int = -1) -> None:
         """Close every log cleanly; write the checkpoints and each healthy directory's marker."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
+from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import NO_TIMESTAMP, BatchHeader, Buffer
 from kafkapy.record.records import batch_records
 from kafkapy.storage import log_names
@@ -14,6 +17,8 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.offset_index import OffsetIndex
 from kafkapy.storage.time_index import TimeIndex
 from kafkapy.storage.transaction_index import TransactionIndex
+
+logger = logging.getLogger("kafka.log.LogSegment")
 
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 _RECENT_MAX: Final = 16
@@ -255,12 +260,18 @@ class LogSegment:
         self._offset_of_max_timestamp = offset
 
     def _load_max_timestamp(self) -> int:
-        known, self._offset_of_max_timestamp = self.time_index.last_entry
-        position = self.offset_index.lookup(self._offset_of_max_timestamp)
+        """Read from the last entry of the time index on or, if no batch matches it, everything."""
+        known, offset = self.time_index.last_entry
+        found = self.find(offset) if known >= 0 else None
+        position = found[0] if found else 0
+        first = next(self.records.headers(position), None)
+        if known >= 0 and (first is None or first[1].max_timestamp != known):
+            logger.warning("%s does not match its segment", self.time_index.path)
+            position, known, offset = 0, NO_TIMESTAMP, self.base_offset
         for _, header in self.records.headers(position):
             if header.max_timestamp > known:
-                known, self._offset_of_max_timestamp = header.max_timestamp, header.last_offset
-        self._max_timestamp = known
+                known, offset = header.max_timestamp, header.last_offset
+        self._max_timestamp, self._offset_of_max_timestamp = known, offset
         return known
 
     def find(self, offset: int) -> tuple[int, int, int] | None:
@@ -272,7 +283,17 @@ class LogSegment:
         recent = self._recent.get(offset)
         if recent is not None:
             return recent[0], recent[1], offset
-        return self.records.find(offset, self.offset_index.lookup(offset))
+        # A flipped bit of the index must not hide records: what it points to may be a later batch,
+        # or none. (Kafka skips to what is there.)
+        position = self.offset_index.lookup(offset)
+        if 0 < position < self.records.size:
+            with suppress(ApiError):
+                found = self.records.find(offset, position)
+                if found is None or found[0] > position or found[2] <= offset:
+                    return found
+        if position:
+            logger.warning("%s does not match its segment", self.offset_index.path)
+        return self.records.find(offset, 0)
 
     def recent_position(self, base_offset: int) -> int | None:
         """The position of one of the last few batches, by its base offset; None for others."""
@@ -297,8 +318,10 @@ class LogSegment:
         self, timestamp: int, start_offset: int, search: Search = first_record
     ) -> TimestampOffset | None:
         """The first record at or after `start_offset` whose timestamp is at least `timestamp`."""
-        offset = max(self.time_index.lookup(timestamp), start_offset)
-        for position, header in self.records.headers(self.offset_index.lookup(offset)):
+        first = self.find(max(self.time_index.lookup(timestamp), start_offset))
+        if first is None:
+            return None
+        for position, header in self.records.headers(first[0]):
             if header.max_timestamp < timestamp or header.last_offset < start_offset:
                 continue
             batch = self.records.read(position, header.size)

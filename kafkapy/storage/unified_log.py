@@ -199,6 +199,11 @@ class UnifiedLog:
 
     # leader epochs
 
+    def probe(self) -> None:
+        """Raise StorageShortage if no descriptor is left, before a change that needs one."""
+        with self._disk():
+            self.local.probe()
+
     def assign_epoch_start(self, leader_epoch: int, offset: int) -> None:
         """Record durably that `leader_epoch` begins at `offset`, before any record of it."""
         with self._disk():
@@ -235,8 +240,7 @@ class UnifiedLog:
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
         """Drop every record. The log begins and ends at `offset` then."""
         logger.info("[%s] dropping all; starting at offset %d", self.topic_partition, offset)
-        with self._disk():
-            self.local.probe()
+        self.probe()
         with self._disk(changed=True):
             self.local.truncate_fully(offset, now_ms)
             self.cleaning.truncate(offset)
@@ -282,12 +286,8 @@ class UnifiedLog:
                 return 0
             if segments[-1] is self.local.segments.active:
                 self.roll(now_ms)
-            logger.info(
-                "[%s] deleting segments %s: %s",
-                self.topic_partition,
-                ", ".join(str(segment.base_offset) for segment in segments),
-                reason,
-            )
+            bases = ", ".join(str(segment.base_offset) for segment in segments)
+            logger.info("[%s] deleting segments %s: %s", self.topic_partition, bases, reason)
             self.local.delete(segments, now_ms)
             for segment in segments:
                 self.producers.snapshots.remove(segment.base_offset)
@@ -300,8 +300,7 @@ class UnifiedLog:
     ) -> None:
         """Replace closed segments with the cleaned, flushed ones made from them."""
         kept = {segment.base_offset for segment in cleaned}
-        with self._disk():
-            self.local.probe()
+        self.probe()
         with self._disk(changed=True):
             self.local.replace_segments(cleaned, old, now_ms)
             for segment in old:
@@ -457,6 +456,7 @@ class UnifiedLog:
                 if header.magic < MAGIC:
                     self.epochs.clear()
                 elif header.partition_leader_epoch > self.epochs.latest:
+                    local.probe()  # it is written later, if many are written together
                     self.epochs.assign(header.partition_leader_epoch, header.base_offset)
                 if header.max_timestamp > newest.max_timestamp:
                     newest = header

@@ -18,6 +18,7 @@ class GoPeer:
     """One of the libraries that the program is built with."""
 
     name: str
+    protocol: str = "classic"
     codecs: tuple[str, ...] = CODECS
     sets_timestamps: bool = True
     fixed_headers: bool = False
@@ -43,8 +44,9 @@ class GoPeer:
 
     def consume(self, servers: str, topic: str, group: str, count: int) -> list[Received]:
         output = self._run(
-            limit_s(count), verb="consume", servers=servers, topic=topic, group=group, count=count
-        )
+            limit_s(count), verb="consume", servers=servers, topic=topic, group=group, count=count,
+            protocol=self.protocol,
+        )  # fmt: skip
         decode = base64.b64decode
         received = []
         for line in output.splitlines():
@@ -59,3 +61,13 @@ class GoPeer:
         output = self._run(60, verb="time", servers=servers, topic=topic, timestamp=timestamp)
         found: int = json.loads(output)[str(partition)]
         return found
+
+    def create(self, servers: str, topic: str, partitions: int, replicas: int) -> None:
+        """Create a topic. franz-go alone has an administrator here."""
+        shape = {"partitions": partitions, "replicas": replicas}
+        self._run(60, verb="create", servers=servers, topic=topic, **shape)
+
+    def committed(self, servers: str, topic: str, group: str, partitions: int) -> dict[int, int]:
+        """partition -> the group's committed offset."""
+        output = self._run(60, verb="committed", servers=servers, topic=topic, group=group)
+        return {int(partition): offset for partition, offset in json.loads(output).items()}

@@ -8,6 +8,8 @@ from typing import Protocol
 from tests.conformance.workload import Received, Row
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+SHARE = "share"
+"""The protocol of share groups: their members accept records."""
 
 
 def limit_s(count: int) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 import confluent_kafka
+from confluent_kafka import AcknowledgeType
 
 with warnings.catch_warnings():  # theirs, not ours
     warnings.simplefilter("ignore")
@@ -17,9 +18,10 @@ with warnings.catch_warnings():  # theirs, not ours
     import kafka.codec
     from kafka.structs import OffsetAndMetadata
 
-from tests.conformance.peer import CODECS, limit_s
+from tests.conformance.peer import CODECS, SHARE, limit_s
 from tests.conformance.workload import Headers, Received, Row
 from tests.harness.processes.kafka_python import closed
+from tests.harness.processes.topics import create_topic
 
 BATCH = 500
 SESSION_TIMEOUT_MS = 45_000  # Kafka's own default; theirs is too short for a busy machine
@@ -34,13 +36,28 @@ def next_offsets(received: Sequence[Received]) -> dict[int, int]:
     return {record.partition: record.offset + 1 for record in received}
 
 
+def _received(message: confluent_kafka.Message) -> Received:
+    assert message.error() is None, message.error()
+    return Received(
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        headers_of(message.headers()),
+    )
+
+
 class ConfluentPeer:
-    """librdkafka by its Python binding, idempotent."""
+    """librdkafka by its Python binding, idempotent; its groups have `protocol`."""
 
     name = "confluent-kafka"
     codecs = CODECS
     sets_timestamps = True
     fixed_headers = False
+
+    def __init__(self, protocol: str = "classic") -> None:
+        self.protocol = protocol
 
     def version(self) -> str:
         return f"{version('confluent-kafka')} (librdkafka {confluent_kafka.libversion()[0]})"
@@ -80,6 +97,7 @@ class ConfluentPeer:
         settings = {
             "bootstrap.servers": servers,
             "group.id": group,
+            "group.protocol": self.protocol,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "log_level": 2,
@@ -87,6 +105,8 @@ class ConfluentPeer:
         return confluent_kafka.Consumer(settings)
 
     def consume(self, servers: str, topic: str, group: str, count: int) -> list[Received]:
+        if self.protocol == SHARE:
+            return self._share(servers, topic, group, count)
         received: list[Received] = []
         consumer = self._consumer(servers, group)
         deadline = time.monotonic() + limit_s(count)
@@ -95,23 +115,37 @@ class ConfluentPeer:
             while len(received) < count:
                 assert time.monotonic() < deadline, f"{len(received)} of {count} records"
                 for message in consumer.consume(min(BATCH, count - len(received)), 0.1):
-                    assert message.error() is None, message.error()
-                    received.append(
-                        Received(
-                            message.partition(),
-                            message.offset(),
-                            message.timestamp()[1],
-                            message.key(),
-                            message.value(),
-                            headers_of(message.headers()),
-                        )
-                    )
+                    received.append(_received(message))
             offsets = [
                 confluent_kafka.TopicPartition(topic, partition, offset)
                 for partition, offset in next_offsets(received).items()
             ]
             for committed in consumer.commit(offsets=offsets, asynchronous=False):
                 assert committed.error is None, committed.error
+        finally:
+            consumer.close()
+        return received
+
+    def _share(self, servers: str, topic: str, group: str, count: int) -> list[Received]:
+        """Accept exactly `count` records, and release others."""
+        received: list[Received] = []
+        mode = {"share.acknowledgement.mode": "explicit"}
+        settings = {"bootstrap.servers": servers, "group.id": group, "log_level": 2, **mode}
+        consumer = confluent_kafka.ShareConsumer(settings)
+        deadline = time.monotonic() + limit_s(count)
+        try:
+            consumer.subscribe([topic])
+            while len(received) < count:
+                assert time.monotonic() < deadline, f"{len(received)} of {count} records"
+                for message in consumer.poll(0.1) or ():
+                    row = _received(message)
+                    kind = AcknowledgeType.RELEASE
+                    if len(received) < count:
+                        kind = AcknowledgeType.ACCEPT
+                        received.append(row)
+                    consumer.acknowledge(message, kind)
+                refused = [each for each in consumer.commit_sync().values() if each is not None]
+                assert not refused, refused[:3]
         finally:
             consumer.close()
         return received
@@ -123,6 +157,10 @@ class ConfluentPeer:
             return int(consumer.offsets_for_times([asked], timeout=30)[0].offset)
         finally:
             consumer.close()
+
+    def create(self, servers: str, topic: str, partitions: int, replicas: int) -> None:
+        """Create a topic."""
+        create_topic(servers, topic, partitions, replication_factor=replicas)
 
     def committed(self, servers: str, topic: str, group: str, partitions: int) -> dict[int, int]:
         """partition -> the group's committed offset (-1001 if none)."""

@@ -41,6 +41,9 @@ EXAMPLES = int(os.environ.get("KAFKAPY_PROTOCOL_EXAMPLES", "4"))
 
 KAFKA_4 = {
     ApiKey.PRODUCE: 12,
+    ApiKey.OFFSET_COMMIT: 10,
+    ApiKey.OFFSET_FETCH: 10,
+    ApiKey.API_VERSIONS: 5,
     ApiKey.FETCH: 18,
     ApiKey.LIST_OFFSETS: 10,
     ApiKey.METADATA: 13,

@@ -62,6 +62,7 @@ from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.wire import RECORDS, Wire
 
 TOPIC = "served"
+UNKNOWN_ID = Uuid(b"x" * 16)
 # Asked of brokers with metrics only: test_client_metrics.py.
 TELEMETRY = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
 # Asked in test_inter_broker.py, test_served_transactions.py, test_served_share_groups.py and
@@ -136,7 +137,7 @@ def test_metadata(wire: Wire, version: int) -> None:
 
 def test_metadata_by_topic_id(wire: Wire) -> None:
     known = metadata.MetadataRequestTopic(topic_id=wire.topic_ids[TOPIC], name=None)
-    unknown = metadata.MetadataRequestTopic(topic_id=Uuid(b"x" * 16), name=None)
+    unknown = metadata.MetadataRequestTopic(topic_id=UNKNOWN_ID, name=None)
     rows = wire.ask(metadata.MetadataRequest(topics=[known, unknown]), 12).topics
     assert [(row.name, row.error_code) for row in rows] == [
         (TOPIC, 0),
@@ -738,6 +739,7 @@ def commit(wire: Wire, group: str, offset: int, version: int, **more: Any) -> li
         topics=[
             offset_commit.OffsetCommitRequestTopic(
                 name=name,
+                topic_id=wire.topic_ids.get(name, UNKNOWN_ID),
                 partitions=[
                     offset_commit.OffsetCommitRequestPartition(
                         partition_index=0, committed_offset=offset, committed_metadata="note"
@@ -752,23 +754,22 @@ def commit(wire: Wire, group: str, offset: int, version: int, **more: Any) -> li
 
 
 def committed(wire: Wire, group: str, version: int) -> Any:
-    topics = [("name", TOPIC)]
     request = offset_fetch.OffsetFetchRequest(group_id=group)
     if version >= 8:
         request.groups = [
             offset_fetch.OffsetFetchRequestGroup(
                 group_id=group,
                 topics=[
-                    offset_fetch.OffsetFetchRequestTopics(name=t, partition_indexes=[0, 1])
-                    for _, t in topics
+                    offset_fetch.OffsetFetchRequestTopics(
+                        name=TOPIC, topic_id=wire.topic_ids[TOPIC], partition_indexes=[0, 1]
+                    )
                 ],
             )
         ]
         rows = wire.ask(request, version).groups[0].topics[0].partitions
     else:
         request.topics = [
-            offset_fetch.OffsetFetchRequestTopic(name=t, partition_indexes=[0, 1])
-            for _, t in topics
+            offset_fetch.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0, 1])
         ]
         rows = wire.ask(request, version).topics[0].partitions
     return {row.partition_index: (row.committed_offset, row.metadata) for row in rows}
@@ -778,7 +779,9 @@ def committed(wire: Wire, group: str, version: int) -> Any:
 def test_offset_commit(wire: Wire, version: int) -> None:
     group = f"commits-{version}"
     codes = commit(wire, group, 7, version)
-    assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    by_id = version >= 10
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert codes == [ErrorCode.NONE, unknown]
     assert committed(wire, group, 9)[0] == (7, "note")
 
 
@@ -940,7 +943,7 @@ def test_an_api_version_that_is_too_new_is_answered_in_v0(wire: Wire) -> None:
         response_class(ApiKey.API_VERSIONS), 0, memoryview(wire._stream.read(size))
     )
     assert (correlation_id, response.error_code) == (77, ErrorCode.UNSUPPORTED_VERSION)
-    assert [(k.api_key, k.min_version, k.max_version) for k in response.api_keys] == [(18, 0, 4)]
+    assert [(k.api_key, k.min_version, k.max_version) for k in response.api_keys] == [(18, 0, 5)]
 
 
 @each_version(ApiKey.ALLOCATE_PRODUCER_IDS)

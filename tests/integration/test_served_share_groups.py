@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.admin.errors import api_error
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
@@ -26,13 +27,21 @@ from kafkapy.protocol.messages import (
     share_group_heartbeat,
     write_share_group_state,
 )
+from kafkapy.protocol.schema import Message
 from kafkapy.server.api.handlers import SERVED
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import RECORDS, Wire
+from tests.harness.protocol import group_refusals, share_refusals
 
 TOPIC = "shares"
 LAST = len(RECORDS) - 1
+RECORDED = {
+    **group_refusals.recorded(share_refusals.DATA),
+    # Kafka takes it, and fails with UNKNOWN_SERVER_ERROR.
+    "negative offset": ["NONE", None, "INVALID_REQUEST", None],
+    "fetch of an unknown topic": ["NONE", None, "UNKNOWN_TOPIC_ID", None, "NONE", None],
+}
 ACCEPT, RELEASE, RENEW = 1, 2, 4
 
 
@@ -53,6 +62,25 @@ def wire(broker: BrokerProcess) -> Iterator[Wire]:
         wait_until(is_ready, "the coordinators")
     yield connection
     connection.close()
+
+
+@pytest.fixture(scope="module")
+def refusals(wire: Wire) -> dict[str, list[Any]]:
+    def ask(version: int, message: Message) -> Message:
+        answer: Message = wire.ask(message, version)
+        return answer
+
+    return share_refusals.answers(ask, TOPIC, wire.topic_ids[TOPIC])
+
+
+@pytest.mark.parametrize("case", share_refusals.CASES)
+def test_a_refusal_is_that_of_apache_kafka(case: str, refusals: dict[str, list[Any]]) -> None:
+    """The codes; and the words where Kafka has more to say than clients know by the code."""
+    ours, recorded = refusals[case], RECORDED[case]
+    codes = [ErrorCode[name] for name in recorded[::2]]
+    assert [ErrorCode[name] for name in ours[::2]] == codes
+    for code, said, words in zip(codes, ours[1::2], recorded[1::2], strict=True):
+        assert words in (None, said or api_error(code, None).message)
 
 
 def each_version(key: ApiKey) -> Callable[[Any], Any]:
@@ -308,10 +336,10 @@ def test_offsets(wire: Wire, version: int) -> None:
         groups=[wanted(group_id=group, topics=None), wanted(group_id="unknown", topics=None)]
     )
     known, unknown = wire.ask(request, version).groups
+    assert (unknown.error_code, unknown.topics) == (0, [])
     [row] = known.topics[0].partitions
     assert (row.error_code, row.start_offset) == (0, 1)
     assert row.lag == (LAST if version >= 1 else -1)
-    assert unknown.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     topics = [
         delete_share_group_offsets.DeleteShareGroupOffsetsRequestTopic(topic_name=name)
         for name in (TOPIC, "not-there")

@@ -235,6 +235,7 @@ def test_offsets_in_a_transaction(wire: Wire, version: int) -> None:
         topics=[
             txn_offset_commit.TxnOffsetCommitRequestTopic(
                 name=TOPIC,
+                topic_id=wire.topic_ids[TOPIC],
                 partitions=[
                     txn_offset_commit.TxnOffsetCommitRequestPartition(
                         partition_index=0, committed_offset=7, committed_metadata="m"

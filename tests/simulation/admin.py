@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages import (
+    alter_client_quotas,
     alter_partition_reassignments,
     alter_replica_log_dirs,
     create_partitions,
@@ -17,10 +19,11 @@ from kafkapy.protocol.messages import (
     elect_leaders,
     incremental_alter_configs,
     metadata,
+    update_features,
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.clients import Client, Refused
-from tests.simulation.cluster import RETAINED, RETENTION_BYTES, TABLE, TOPIC, TRIMMED
+from tests.simulation.cluster import OTHERS, RETAINED, RETENTION_BYTES, TABLE, TOPIC, TRIMMED
 from tests.simulation.tables import CONFIGS
 
 if TYPE_CHECKING:
@@ -29,7 +32,19 @@ if TYPE_CHECKING:
 _NONE: Final = int(ErrorCode.NONE)
 _WAIT_MS: Final = 1000
 _PREFERRED, _UNCLEAN = 0, 1
-_TOPIC_RESOURCE, _SET = 2, 0
+_TOPIC_RESOURCE, _BROKER_RESOURCE, _SET = 2, 4, 0
+_UNSAFE_DOWNGRADE: Final = 3
+_THROTTLED: Final = {
+    "leader.replication.throttled.replicas": "*",
+    "follower.replication.throttled.replicas": "*",
+}
+_REPLICATION_RATES: Final = {
+    "leader.replication.throttled.rate": "5000",
+    "follower.replication.throttled.rate": "5000",
+    "replica.alter.log.dirs.io.max.bytes.per.second": "200",
+}
+_MOVES_END: Final = {"replica.alter.log.dirs.io.max.bytes.per.second": "10000000"}
+_CLIENT_RATES: Final = {"producer_byte_rate": 1500.0, "consumer_byte_rate": 6000.0}
 _RETENTION: Final = {
     "retention.bytes": str(RETENTION_BYTES),
     "segment.bytes": "500",
@@ -78,20 +93,51 @@ class Admin(Client):
             wanted.append((TABLE, 1, CONFIGS))
         if plan.retains:
             wanted.append((RETAINED, 1, _RETENTION))
-        while wanted and not self.is_stopping:
-            name, partitions, configs = wanted[0]
-            try:
-                code = await self._create(name, partitions, plan.replication_factor, configs)
-            except (NodeUnavailable, Refused):
-                code = -1
-            if code in (_NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-                del wanted[0]
-            else:
-                await self.pause(50, 200)
+        throttled = _THROTTLED if plan.throttles else {}
+        for name, partitions, configs in wanted:
+            rows = (name, partitions, plan.replication_factor, configs | throttled)
+            await self._until_done(lambda rows=rows: self._create(*rows))  # type: ignore[misc]
         for topic_partition in self.cluster.partitions():
             assigned = self.cluster.assignment(topic_partition)
             assert assigned is not None
             self.cluster.targets[topic_partition] = [assigned]
+        if plan.has_other_topics:
+            await self._until_done(self._create_other)
+        if plan.throttles:
+            await self._until_done(self._throttle)
+        if plan.caps_transactions:
+            await self._until_done(self._cap_transactions)
+
+    async def _until_done(self, step: Callable[[], Awaitable[int]]) -> None:
+        """Repeat `step`, which returns an error code, until it has an effect."""
+        while not self.is_stopping:
+            with suppress(NodeUnavailable, Refused):
+                if await step() in (_NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                    return
+            await self.pause(50, 200)
+
+    async def _throttle(self) -> int:
+        """Quotas of all clients; a limit of what is copied to replicas and between directories."""
+        entity = alter_client_quotas.EntityData(entity_type="client-id", entity_name=None)
+        ops = [alter_client_quotas.OpData(key=k, value=v) for k, v in _CLIENT_RATES.items()]
+        entry = alter_client_quotas.EntryData(entity=[entity], ops=ops)
+        request = alter_client_quotas.AlterClientQuotasRequest(entries=[entry])
+        response = await self.node(self.any_broker()).request(request, 1)
+        code = int(response.entries[0].error_code)
+        return code or await self._alter_configs(_BROKER_RESOURCE, "", _REPLICATION_RATES)
+
+    async def let_moves_end(self) -> None:
+        """No limit any more of what is copied between directories."""
+        if self.cluster.plan.throttles:
+            await self._until_done(lambda: self._alter_configs(_BROKER_RESOURCE, "", _MOVES_END))
+
+    async def _cap_transactions(self) -> int:
+        """Transaction version 1: producers are fenced by an epoch of its own."""
+        row = update_features.FeatureUpdateKey(
+            feature="transaction.version", max_version_level=1, upgrade_type=_UNSAFE_DOWNGRADE
+        )
+        request = update_features.UpdateFeaturesRequest(timeout_ms=_WAIT_MS, feature_updates=[row])
+        return int((await self._ask_controller(request, 1)).error_code)
 
     async def _create(
         self,
@@ -115,10 +161,29 @@ class Admin(Client):
 
     async def create_topic(self) -> None:
         """Another topic, which nobody writes to; perhaps with the name of an earlier one."""
+        await self._create_other()
+
+    async def _create_other(self) -> int:
         number = self.world.random.randrange(self._topics_made + 1)
         if number == self._topics_made:
             self._topics_made += 1
-        await self._create(f"other-{number}", 2, 2)
+        return await self._create(f"{OTHERS}{number}", 2, 2)
+
+    async def create_on(self, broker_ids: Sequence[int]) -> None:
+        """Another topic, with its one partition on these brokers, dead ones too."""
+        row = create_topics.CreatableReplicaAssignment(
+            partition_index=0, broker_ids=list(broker_ids)
+        )
+        topic = create_topics.CreatableTopic(
+            name=f"placed-{self.world.events.now_us}",
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[row],
+        )
+        request = create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=_WAIT_MS)
+        response = await self._ask_controller(request, 7)
+        code = ErrorCode(response.topics[0].error_code)
+        self.world.trace.note("admin", f"create {topic.name} on {broker_ids}: {code.name}")
 
     async def grow_topic(self, name: str) -> None:
         """One partition more."""
@@ -148,16 +213,22 @@ class Admin(Client):
 
     async def change_config(self, segment_bytes: int) -> None:
         """Another size of segments for the topic under test."""
-        config = incremental_alter_configs.AlterableConfig(
-            name="segment.bytes", config_operation=_SET, value=str(segment_bytes)
-        )
+        if await self._alter_configs(_TOPIC_RESOURCE, TOPIC, {"segment.bytes": str(segment_bytes)}):
+            return
+        self.world.counts["configs changed"] += 1
+
+    async def _alter_configs(self, kind: int, name: str, configs: Mapping[str, str]) -> int:
+        """Set configs of a topic, or of all brokers; returns the error code."""
+        rows = [
+            incremental_alter_configs.AlterableConfig(name=key, config_operation=_SET, value=value)
+            for key, value in configs.items()
+        ]
         resource = incremental_alter_configs.AlterConfigsResource(
-            resource_type=_TOPIC_RESOURCE, resource_name=TOPIC, configs=[config]
+            resource_type=kind, resource_name=name, configs=rows
         )
         request = incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
         response = await self.node(self.any_broker()).request(request, 1)
-        if response.responses[0].error_code == _NONE:
-            self.world.counts["configs changed"] += 1
+        return int(response.responses[0].error_code)
 
     # partitions
 

@@ -10,11 +10,13 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages import fetch, find_coordinator, metadata
 from kafkapy.protocol.messages import produce as produce_messages
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkapy.record.batch_crc import validate_crc
+from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.records import iter_records
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
@@ -34,8 +36,9 @@ _BACKOFF_MS: Final = 60
 _UNDER_WAY: Final = 5
 """`max.in.flight.requests.per.connection` of an idempotent producer."""
 _FETCH_BYTES: Final = 4096
-_WITHOUT: Final = (4, 5, 7, 8, 10)
+_WITHOUT: Final = (3, 4, 5, 7, 8, 10)
 """Versions of Fetch. Without a leader epoch, later ones let a follower answer that is behind."""
+_SEEKS: Final = 0.3
 _WITH_EPOCHS: Final = (9, 10, 11, 12)
 _FETCH_FROM_FOLLOWERS: Final = 11
 
@@ -97,6 +100,16 @@ class Client:
         was paused goes on for a moment as the one that it was; nothing it writes is kept."""
         node = self.world.ensemble.tree.nodes.get(paths.partition_state(topic, 0))
         return node is not None and json.loads(node.data)["leader"] == broker_id
+
+    def checked(self, records: bytes) -> bytes:
+        """Batches that have the CRC in their headers, as consumers demand. Raises Refused."""
+        try:
+            for position, header in iter_headers(records):
+                validate_crc(records, position, header)
+        except ApiError as error:
+            self.world.counts["batches that readers refused"] += 1
+            raise Refused(error.message) from error
+        return records
 
     async def coordinator(self, group: str) -> int:
         request = find_coordinator.FindCoordinatorRequest(key=group)
@@ -211,8 +224,14 @@ class Pipeliner(Producer):
     """An idempotent producer with up to five batches under way.
 
     A leader that restarted may know the last batch of a producer only, as in Kafka: sent again,
-    those before it are refused. Then nobody knows which are there, and the producer begins anew.
+    those before it are refused. So is the first batch of a producer if it came damaged, and those
+    behind it did not. Then nobody knows which are there, and the producer begins anew.
     """
+
+    _is_known = False
+    """Whether a batch of this producer id was acknowledged."""
+    _began_damaged = False
+    """Whether one of those sent before that came damaged."""
 
     async def _run(self) -> None:
         window: list[tuple[int, list[int]]] = []
@@ -223,6 +242,7 @@ class Pipeliner(Producer):
                     asked.clear()
                 if self._producer_id < 0:
                     await self._init()
+                    self._is_known = self._began_damaged = False
                 # Nothing new before what is sent again: a leader knows the last five only.
                 for _ in range(0 if window else _UNDER_WAY):
                     window.append((self._sequence, [self._next_value]))
@@ -234,7 +254,7 @@ class Pipeliner(Producer):
             except (NodeUnavailable, Refused):
                 await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
             except OutOfOrder:
-                if len(asked) == 1:
+                if len(asked) == 1 and not self._began_damaged:
                     self._history.out_of_order(self._topic, self._partition, self._known)
                 for _, values in window:
                     self._history.sent(self._topic, self._partition, values)
@@ -247,8 +267,10 @@ class Pipeliner(Producer):
         self, leader: int, window: list[tuple[int, list[int]]]
     ) -> list[tuple[int, list[int]]]:
         """Send all; returns those that are not acknowledged. Raises OutOfOrder of the first."""
+        flips, before = self.world.network.flips, self.world.network.flips[self.host]
         tasks = [self._send_to(leader, values, sequence) for sequence, values in window]
         answers = await asyncio.gather(*tasks, return_exceptions=True)
+        self._began_damaged |= flips[self.host] > before and not self._is_known
         left = []
         for (sequence, values), found in zip(window, answers, strict=True):
             if isinstance(found, OutOfOrder) and not left:
@@ -259,7 +281,7 @@ class Pipeliner(Producer):
             if isinstance(found, BaseException):
                 raise found
             answer, offset = found
-            self._known = answer
+            self._known, self._is_known = answer, True
             self._history.acknowledged(answer, self._topic, self._partition, values, offset)
             self.world.counts["batches acknowledged in a pipeline"] += 1
         return left
@@ -346,7 +368,7 @@ class Reader(Client):
                 self.world.counts["fetches answered by followers"] += 1
             elif answer.preferred_read_replica >= 0:
                 asked = answer.preferred_read_replica
-            self._take(bytes(answer.records or b""))
+            self._take(self.checked(bytes(answer.records or b"")))
             if self.end is not None and self.position >= self.end:
                 return
 
@@ -360,3 +382,25 @@ class Reader(Client):
             self.position = found[-1][0] + 1
             consumer = (self.host, self._mode)
             self._history.polled(self._known, self._topic, self._partition, consumer, found)
+
+
+class Rereader(Reader):
+    """A consumer that seeks: it reads old records again, from anywhere."""
+
+    _highest = _asked = 0
+    _seen = Answer(-1, 0)
+    """The answer that led to `_highest`."""
+
+    async def _poll(self) -> None:
+        if self.position < self._asked:  # what it had read is gone
+            self._highest = 0
+        if self.position >= self._highest:
+            self._highest, self._seen = self.position, self._known
+        self._asked = self.position = self.world.random.randrange(self._highest + 1)
+        self._known = self._seen
+        await super()._poll()
+
+    def _take(self, records: bytes) -> None:
+        super()._take(records)
+        if self.world.random.random() < _SEEKS:
+            raise Refused("another position")

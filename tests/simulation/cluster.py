@@ -23,6 +23,9 @@ TABLE = "table"
 RETAINED = "retained"
 """The topic whose old segments are deleted."""
 RETENTION_BYTES = 1500
+OTHERS = "other-"
+"""What the names of topics begin with that nobody writes to."""
+_DRIFT_PERMILLE = 20
 
 
 class Cluster:
@@ -42,13 +45,16 @@ class Cluster:
         """When all machines lost power, -1 for never."""
         self.checkers: list[Checker] = []
         self.committed_ends: dict[PartitionKey, int] = {}
-        self.on_truncation: Callable[[Node], None] = lambda node: None
+        self.on_truncation: Callable[[Node, Partition], None] = lambda node, partition: None
         self._epochs_led: dict[tuple[int, TopicPartition], int] = {}
         self._seen: dict[tuple[int, TopicPartition], tuple[object, ...]] = {}
         self._truncations: dict[tuple[int, TopicPartition], tuple[object, int]] = {}
         self.history.epoch_led = lambda broker_id, at: self._epochs_led.get((broker_id, at), -1)
         for broker_id in range(1, plan.brokers + 1):
-            world.nodes[broker_id] = Node(world, broker_id, plan.config)
+            node = world.nodes[broker_id] = Node(world, broker_id, plan.config)
+            node.on_death = self._dies
+            if plan.drifts:
+                node.drift_permille = world.random.randrange(-_DRIFT_PERMILLE, _DRIFT_PERMILLE + 1)
         world.events.on_instant = self._look
         world.ensemble.on_change = self._znodes_changed
 
@@ -80,12 +86,15 @@ class Cluster:
         for node in self.world.nodes.values():
             if node.host not in hosts or node.built is None:
                 continue
-            left, node.short_disk.left = node.short_disk.left, None  # checkers are not the broker
-            for partition in node.partitions():
-                self._look_at(node, partition)
-            for checker in self.checkers:
-                checker.on_step(node)
-            node.short_disk.left = left
+            with node.unhindered():
+                for partition in node.partitions():
+                    self._look_at(node, partition)
+                for checker in self.checkers:
+                    checker.on_step(node)
+
+    def _dies(self, node: Node) -> None:
+        for checker in self.checkers:
+            checker.on_death(node)
 
     def _look_at(self, node: Node, partition: Partition) -> None:
         log = partition.log
@@ -102,7 +111,7 @@ class Cluster:
                 self._epochs_led[where] = partition.leader_epoch
             known = self._truncations.get(where, (log, 0))
             if known[0] is log and truncations > known[1]:
-                self.on_truncation(node)
+                self.on_truncation(node, partition)
             self._truncations[where] = (log, truncations)
             key = PartitionKey(str(partition.topic_id), partition.topic_partition)
             for checker in self.checkers:

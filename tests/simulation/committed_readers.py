@@ -82,7 +82,7 @@ class CommittedReader(Client):
             self._known = self._history.answer(leader, *self.at)
             aborted = answer.aborted_transactions or ()
             begun = sorted((a.first_offset, a.producer_id) for a in aborted)
-            self._take(bytes(answer.records or b""), begun)
+            self._take(self.checked(bytes(answer.records or b"")), begun)
 
     def _take(self, records: bytes, begun: list[tuple[int, int]]) -> None:
         """Keep the values of committed transactions: `begun` are the aborted ones, as KIP-98 has

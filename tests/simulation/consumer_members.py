@@ -36,13 +36,29 @@ _ENDS_THE_MEMBER: Final = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.GROUP_ID_NOT_FOUND,  # of whom the coordinator's log lost everything
 )
-_ENDS: Final = 0.04
+_ENDS: Final = 0.06
 """How often a member leaves, or dies, before a heartbeat."""
+_SLOW: Final = 0.15
+_STALE_COMMITS: Final = 0.1
+ASSIGNORS: Final[tuple[tuple[str | None, ...], ...]] = (
+    ("range",), ("range",), (None,), ("range", "uniform", None)
+)  # fmt: skip
+"""Those that the members of a seed ask for, each in each life. By range, a member that leaves or
+comes changes what many others have."""
 
 
 class _Owner(NamedTuple):
     member_id: str
     epoch: int
+    answer: Answer
+
+
+class _Told(NamedTuple):
+    """A member's last answer, which may have come long after the question."""
+
+    epoch: int
+    owned: frozenset[int]
+    asked_us: int
     answer: Answer
 
 
@@ -55,45 +71,55 @@ class Ownership:
     - A member's epoch does not go back.
     """
 
-    def __init__(self, history: SimHistory, partitions: int, members: int) -> None:
+    def __init__(
+        self,
+        history: SimHistory,
+        partitions: int,
+        members: int,
+        assignors: tuple[str | None, ...],
+    ) -> None:
         self.is_over = False
+        self.assignors = assignors
         self._history = history
         self._partitions = set(range(partitions))
         self._members = members
         self._latest: dict[int, _Owner] = {}
         self._by_epoch: dict[tuple[int, int], _Owner] = {}
-        self._told: dict[str, tuple[int, frozenset[int], Answer]] = {}
+        self._told: dict[str, _Told] = {}
 
     def told(
         self, member_id: str, epoch: int, owned: frozenset[int], asked_us: int, answer: Answer
     ) -> None:
         """A heartbeat was answered."""
-        known, before, earlier = self._told.get(member_id, (0, frozenset(), answer))
-        if epoch < known:
-            self._history.object_to_group(earlier, f"{member_id} was in epoch {known}, is {epoch}")
+        known = self._told.get(member_id, _Told(0, frozenset(), asked_us, answer))
+        if epoch < known.epoch:
+            what = f"{member_id} was in epoch {known.epoch}, is {epoch}"
+            self._history.object_to_group(known.answer, what)
         mine = _Owner(member_id, epoch, answer)
         for partition in owned:
             first = self._by_epoch.setdefault((epoch, partition), mine)
             if first.member_id != member_id:
                 what = f"{GROUP}/{partition} is of {first} and of {mine}"
                 self._history.object_to_group(first.answer, what)
-            if partition in before:
+            if partition in known.owned:
                 self.confirmed(member_id, partition, asked_us)
             else:
                 self._must_be_free(partition, mine)
                 self._latest[partition] = mine
-        self._told[member_id] = epoch, owned, answer
+        self._told[member_id] = _Told(epoch, owned, asked_us, answer)
 
     def _must_be_free(self, partition: int, mine: _Owner) -> None:
-        """Object if the earlier owner was confirmed so lately that it cannot be fenced, and has not
-        revoked the partition."""
+        """Object if the earlier owner's last question is so recent that it cannot be fenced, and it
+        has not revoked the partition."""
         latest = self._latest.get(partition)
         if latest is None or latest.member_id == mine.member_id:
             return
-        _, owned, answer = self._told.get(latest.member_id, (0, frozenset(), latest.answer))
-        if partition in owned and mine.answer.at_us - answer.at_us < _NOT_FENCED_US:
+        told = self._told.get(latest.member_id)
+        if told is None or partition not in told.owned:
+            return
+        if mine.answer.at_us - told.asked_us < _NOT_FENCED_US:
             what = f"{GROUP}/{partition} was of {latest}, and is given to {mine}"
-            self._history.object_to_group(answer, what)
+            self._history.object_to_group(told.answer, what)
 
     def confirmed(self, member_id: str, partition: int, asked_us: int) -> None:
         """A member may go on with a partition that it has."""
@@ -103,17 +129,20 @@ class Ownership:
             self._history.object_to_group(latest.answer, what)
 
     def gone(self, member_id: str) -> None:
-        """A member is not heard of again under this id."""
+        """A member is not heard of again under this id. A group without members and offsets may be
+        deleted: the next one begins with epoch 1."""
         self._told.pop(member_id, None)
+        if not self._told:
+            self._by_epoch.clear()
 
     @property
     def is_balanced(self) -> bool:
         """Whether all members are in one epoch, and each partition has one."""
         rows = list(self._told.values())
-        owned = [partition for _, mine, _ in rows for partition in mine]
+        owned = [partition for row in rows for partition in row.owned]
         return (
             len(rows) == self._members
-            and len({epoch for epoch, _, _ in rows}) == 1
+            and len({row.epoch for row in rows}) == 1
             and len(owned) == len(self._partitions)
             and set(owned) == self._partitions
         )
@@ -135,6 +164,7 @@ class ConsumerMember(GroupClient):
         self._says_all = True
         self._said: frozenset[int] = frozenset()
         self._lives = 0
+        self._assignor: str | None = None
 
     async def run(self) -> None:
         while not self._ownership.is_over:
@@ -146,7 +176,7 @@ class ConsumerMember(GroupClient):
             except (NodeUnavailable, Refused):
                 self.lose_coordinator()
                 self._says_all = True
-            await self.pause(60, 300)
+            await self.pause(60, 900 if self.world.random.random() < _SLOW else 300)
             if self.is_stopping and self._ownership.is_balanced:
                 self._ownership.is_over = True
         self.is_done = True
@@ -168,6 +198,7 @@ class ConsumerMember(GroupClient):
         self._lives += 1
         self.member_id, self.generation = f"{self.host}-{self._lives}", 0
         self._owned, self._found, self._says_all = frozenset(), {}, True
+        self._assignor = self.world.random.choice(self._ownership.assignors)
 
     def _topic_id(self) -> Uuid:
         topic = self._cluster.znode(paths.topic(self.topic))
@@ -188,6 +219,7 @@ class ConsumerMember(GroupClient):
                 member_epoch=self.generation,
                 rebalance_timeout_ms=_REBALANCE_TIMEOUT_MS if says_all else -1,
                 subscribed_topic_names=[self.topic] if says_all else None,
+                server_assignor=self._assignor if says_all else None,
                 topic_partitions=(
                     (rows if owned else []) if says_all or owned != self._said else None
                 ),
@@ -226,6 +258,8 @@ class ConsumerMember(GroupClient):
             known = self.history.last_commit(self.name_of(partition))
             self._found[partition] = await self.take_over(partition, known)
         member_id, asked_us = self.member_id, self.world.events.now_us
+        if self.generation > 1 and self.world.random.random() < _STALE_COMMITS:
+            await self._commit_stale(partition)
         offset = self._found[partition] + 1
         code = await self.commit_as(member_id, self.generation, offset, partition)
         if code is not ErrorCode.NONE:
@@ -234,3 +268,12 @@ class ConsumerMember(GroupClient):
         self.history.committed(self.answer(), self.name_of(partition), offset)
         if self.leads(self.answered_by, GROUP_METADATA_TOPIC):
             self._ownership.confirmed(member_id, partition, asked_us)
+
+    async def _commit_stale(self, partition: int) -> None:
+        """Commit in the epoch before, as who has not heard of the present one does."""
+        stale = self.generation - 1
+        code = await self.commit_as(self.member_id, stale, 0, partition)
+        self.world.counts["stale commits"] += 1
+        if code is ErrorCode.NONE:
+            name = self.name_of(partition)
+            self.history.stale_commit(self.answer(), name, stale, self.member_id)

@@ -9,18 +9,21 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.replication.partition import Partition
 from kafkapy.storage import log_names
 from kafkapy.zk.stores import paths
-from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Violation
-from tests.simulation.cluster import RETAINED, TABLE, TOPIC, TRIMMED, Cluster
+from tests.simulation.cluster import TRIMMED
+from tests.simulation.courses import Courses
 from tests.simulation.ensemble import HOST as ZOOKEEPER
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.kill_points import KILL_POINTS, disarm, kill_at
 from tests.simulation.node import Node
+from tests.simulation.staged_faults import StagedFaults
 
 CHECKPOINTS: Final = (
     log_names.RECOVERY_POINT_CHECKPOINT,
+    log_names.RECOVERY_POINT_CHECKPOINT,  # whose loss recovery makes up for in most ways
     log_names.LOG_START_CHECKPOINT,
     log_names.HIGH_WATERMARK_CHECKPOINT,
     log_names.CLEANER_CHECKPOINT,
@@ -31,14 +34,8 @@ _CLOCKS_APART_MS: Final = 400_000
 Kafka."""
 
 
-class Faults:
+class Faults(Courses, StagedFaults):
     """Makes faults by chance until it is stopped. What cannot be done now is not done."""
-
-    def __init__(self, cluster: Cluster, admin: Admin) -> None:
-        self.cluster = cluster
-        self.world = cluster.world
-        self.admin = admin
-        self._is_over = False
 
     def start(self) -> None:
         """From now on, about one every `fault_every_us`."""
@@ -64,48 +61,14 @@ class Faults:
         for node in self.world.nodes.values():
             node.faulty_disk.fail_at = 0
             disarm(node)
-            node.short_disk.left = None
+            node.short_disk.left = node.disk.flip = None
             node.resume()
             if not node.is_up:
                 node.power_on()
         if any(node.has_failed_disk for node in self.world.nodes.values()):
             self.world.events.after(_NOTICED_US, self._replace_disks)
 
-    # helpers
-
-    def _for(self, low_ms: int, high_ms: int, undo: Callable[[], None]) -> None:
-        delay_us = self.world.random.randrange(low_ms, high_ms) * MS_US
-        self.world.events.after(delay_us, undo)
-
-    def _some(self) -> Node | None:
-        running = [n for n in self.world.nodes.values() if n.is_serving and not n.is_paused]
-        return self.world.random.choice(running) if running else None
-
-    def _leader(self) -> Node | None:
-        index = self.world.random.randrange(self.cluster.plan.partitions)
-        state = self.cluster.znode(paths.partition_state(TOPIC, index)) or {}
-        leader = state.get("leader", -1)
-        assert isinstance(leader, int)
-        return self.world.nodes.get(leader)
-
-    def _controller(self) -> Node | None:
-        controller = self.cluster.znode(paths.CONTROLLER) or {}
-        broker_id = controller.get("brokerid", -1)
-        assert isinstance(broker_id, int)
-        return self.world.nodes.get(broker_id)
-
-    def _note(self, what: str) -> bool:
-        self.world.trace.note("fault", what)
-        return True
-
     # processes
-
-    def _kill(self, node: Node | None) -> bool:
-        if node is None or not node.is_up:
-            return False
-        node.kill()
-        self._for(100, 3500, node.start)
-        return self._note(f"kill -9 {node.host}")
 
     def kill(self) -> bool:
         return self._kill(self._some())
@@ -121,14 +84,16 @@ class Faults:
         node = self._some()
         if node is None or node.process is None:
             return False
-        point = self.world.random.choice(list(KILL_POINTS))
+        plan = self.cluster.plan
+        names = [name for name, point in KILL_POINTS.items() if point.comes_in(plan)]
+        point = self.world.random.choice(names)
         self._note(f"kill -9 {node.host} when {point}")
 
         def kill() -> None:
             if self._kill(node):
                 self.world.counts[f"killed when {point}"] += 1
 
-        kill_at(node, point, self.world.random.randrange(1, 5), kill)
+        kill_at(node, point, self.world.random.choice((1, 1, 2, 4)), kill)
         return False  # counted when it happens
 
     def power_cut(self) -> bool:
@@ -160,10 +125,10 @@ class Faults:
         self.cluster.on_truncation = self._truncated
         return False  # counted when it happens
 
-    def _truncated(self, node: Node) -> None:
+    def _truncated(self, node: Node, _: Partition) -> None:
         if node.broker_id != self.cluster.plan.fragile or self._is_over:
             return
-        self.cluster.on_truncation = lambda node: None
+        self.cluster.on_truncation = lambda node, partition: None
 
         def cut() -> None:
             if not self._is_over and self.power_cut():
@@ -194,18 +159,6 @@ class Faults:
         return True
 
     # links
-
-    def _cut(self, pairs: list[tuple[str, str]], what: str) -> bool:
-        network = self.world.network
-        for source, target in pairs:
-            network.cut_link(source, target)
-
-        def heal() -> None:
-            for source, target in pairs:
-                network.heal_link(source, target)
-
-        self._for(200, 4500, heal)
-        return self._note(what)
 
     def _two(self) -> tuple[str, str]:
         a, b = self.world.random.sample(list(self.world.nodes.values()), 2)
@@ -287,8 +240,8 @@ class Faults:
     # disks
 
     def disk_failure(self) -> bool:
-        node = self._some()
-        if node is None:
+        node = self.world.random.choice((self._some, self._leader))()
+        if node is None or not node.is_serving:
             return False
         disk = node.faulty_disk
         disk.prefix = self.world.random.choice(node.log_dirs)
@@ -383,22 +336,17 @@ class Faults:
         node = self._some()
         if node is None or not node.partitions():
             return False
-        hosted = self.world.random.choice(node.partitions()).topic_partition
-        path = self.world.random.choice(node.log_dirs)
+        hosted = self.world.random.choice(node.partitions())
+        at, now = hosted.topic_partition, hosted.log.log_dir
+        path = self.world.random.choice([p for p in node.log_dirs if p != now] or [now])
         return self._ask(
-            lambda: self.admin.move(node.broker_id, hosted, path),
-            f"{hosted} of {node.host} moves to {path}",
+            lambda: self.admin.move(node.broker_id, at, path),
+            f"{at} of {node.host} moves to {path}",
         )
 
     def change_config(self) -> bool:
         size = self.world.random.choice((300, 1000, 4096, 100_000))
         return self._ask(lambda: self.admin.change_config(size), f"segment.bytes is {size}")
-
-    def _ask(self, work: Callable[[], object], what: str) -> bool:
-        if self.admin.is_busy:
-            return False
-        self.admin.begin(work())
-        return self._note(what)
 
     def reassign(self) -> bool:
         random, partition = self.world.random, self._partition()
@@ -414,15 +362,6 @@ class Faults:
         return self._ask(
             lambda: self.admin.reassign(partition, None), f"the move of {partition} is cancelled"
         )
-
-    def _partition(self) -> TopicPartition:
-        """One of those under test."""
-        plan = self.cluster.plan
-        found = [TopicPartition(TOPIC, index) for index in range(plan.partitions)]
-        found += [TopicPartition(TRIMMED, 0)] * plan.trims
-        found += [TopicPartition(TABLE, 0)] * plan.compacts
-        found += [TopicPartition(RETAINED, 0)] * plan.retains
-        return self.world.random.choice(found)
 
     def delete_records(self) -> bool:
         """Of the trimmed topic, up to anywhere: in the middle of a batch too."""
@@ -457,11 +396,6 @@ class Faults:
         if name is None:
             return False
         return self._ask(lambda: self.admin.grow_topic(name), f"{name} gets another partition")
-
-    def _other_topic(self) -> str | None:
-        """One that nobody writes to."""
-        others = [name for name in self.cluster.topics() if name.startswith("other-")]
-        return self.world.random.choice(others) if others else None
 
 
 KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
@@ -499,4 +433,20 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "slow disk": Faults.slow_disk,
     "few descriptors": Faults.few_descriptors,
     "lost checkpoint": Faults.lost_checkpoint,
+    "lost index": Faults.lost_index,
+    "flipped bit": Faults.flipped_bit,
+    "cut client": Faults.cut_client,
+    "newcomer dies": Faults.newcomer_dies,
+    "deletion halts": Faults.deletion_halts,
+    "emptied log": Faults.emptied_log,
+    "stranded move": Faults.stranded_move,
+    "joiner expires": Faults.joiner_expires,
+    "deposed at work": Faults.deposed_at_work,
+    "all die at a decision": Faults.all_die_at_a_decision,
+    "late proposal": Faults.late_proposal,
+    "placed on the dead": Faults.placed_on_the_dead,
+    "leaves while cleaned": Faults.leaves_while_cleaned,
+    "to and fro": Faults.to_and_fro,
+    "lost after cleaning": Faults.lost_after_cleaning,
+    "born within a batch": Faults.born_within_a_batch,
 }

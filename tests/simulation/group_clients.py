@@ -19,6 +19,7 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.clients import Client, Refused
+from tests.simulation.events import MS_US, SECOND_US
 
 if TYPE_CHECKING:
     from tests.simulation.history import Answer, SimHistory
@@ -32,6 +33,12 @@ _STALE_COMMITS: Final = 0.4
 """How often a member that has joined plays one that was left behind."""
 _RESTARTS: Final = 0.2
 """How often a static member comes back as another process."""
+_HESITATES: Final = 0.15
+"""How often a group's leader takes its time to assign partitions."""
+_RETENTION_MS: Final = 2000
+_RETENTION_VERSION: Final = 4
+"""Of OffsetCommit: with the time for which the offset is kept."""
+_CLOCKS_APART_US: Final = SECOND_US
 
 
 class GroupClient(Client):
@@ -39,6 +46,7 @@ class GroupClient(Client):
 
     version = 8
     """Of OffsetCommit: from 9 on, members of consumer groups may commit."""
+    retention_ms = -1
 
     def __init__(
         self,
@@ -107,6 +115,7 @@ class GroupClient(Client):
             generation_id_or_member_epoch=generation,
             member_id=member_id,
             group_instance_id=self.instance_id,
+            retention_time_ms=self.retention_ms,
             topics=[topic],
         )
         response = await self.ask(request, self.version)
@@ -145,6 +154,65 @@ class Committer(GroupClient):
                 self.lose_coordinator()
             await self.pause(50, 400)
         self.is_done = True
+
+
+class Forgetter(GroupClient):
+    """A group without members whose offsets expire soon: it finds the one that it committed last,
+    or none, and none before its time.
+
+    A deletion that is lost leaves an offset for the next coordinator to delete.
+    """
+
+    version = _RETENTION_VERSION
+    retention_ms = _RETENTION_MS
+
+    def __init__(
+        self, world: World, history: SimHistory, host: str, topic: str, clocks_agree: bool
+    ) -> None:
+        super().__init__(world, history, host, "forgetful", topic)
+        self._clocks_agree = clocks_agree
+        self._offset = 0
+        self._known: tuple[Answer, int] | None = None
+
+    async def run(self) -> None:
+        found = 0
+        while not (self.is_stopping and (found < 0 or not self._clocks_agree)):
+            try:
+                if not self.is_stopping and found >= 0:
+                    await self._commit_next()
+                await self.pause(50, 2 * _RETENTION_MS)
+                found = await self._look()
+            except (NodeUnavailable, Refused):
+                self.lose_coordinator()
+                await self.pause(50, 200)
+        self.is_done = True
+
+    async def _commit_next(self) -> None:
+        self._offset += 1
+        code = await self.commit_as("", _NOBODY, self._offset, 0)
+        if code is not ErrorCode.NONE:
+            raise Refused(code.name)
+        self._known = self.answer(), self._offset
+
+    async def _look(self) -> int:
+        """The offset that the group has now, -1 for none."""
+        found, known = await self.fetch(), self._known
+        if known is None:
+            return found
+        if not self.leads(self.answered_by, GROUP_METADATA_TOPIC):
+            raise Refused("a coordinator that was replaced, and has not heard of it")
+        age_us = self.world.events.now_us - known[0].at_us
+        is_young = age_us < _RETENTION_MS * MS_US - _CLOCKS_APART_US
+        if (
+            0 <= found < known[1]
+            or found > self._offset
+            or (found < 0 and is_young and self._clocks_agree)
+        ):
+            self.history.went_back(self.group, known, found)
+        if found < 0:
+            self.world.counts["offsets that expired"] += 1
+            self._known = None
+        return found
 
 
 class Member(GroupClient):
@@ -230,6 +298,8 @@ class Member(GroupClient):
         assignments = []
         if joined.leader == self.member_id:
             assignments = self._assign(row.member_id for row in joined.members)
+            if self.world.random.random() < _HESITATES:
+                await self.pause(100, 900)
         synced = await self.ask(
             sync_group.SyncGroupRequest(
                 group_id=self.group,

@@ -81,6 +81,8 @@ class SimHistory:
         self.fenced_fetches: dict[tuple[int, TopicPartition, int], tuple[int, int]] = {}
         # Told of (partition, first offset, last offset) of what all in sync are said to have.
         self.on_acknowledged: Callable[[TopicPartition, int, int], None] = lambda *_: None
+        # Told of (partition, last offset) of what a reader got.
+        self.on_polled: Callable[[TopicPartition, int], None] = lambda *_: None
         self.epoch_led: Callable[[int, TopicPartition], int] = lambda *_: -1
         self._sends: dict[str, list[tuple[Answer, Send]]] = {}
         self._polls: dict[str, list[tuple[Answer, Poll]]] = {}
@@ -125,6 +127,8 @@ class SimHistory:
         """(offset, value) of one poll."""
         poll = Poll(*consumer, partition, *run_of(found))
         self._polls.setdefault(topic, []).append((answer, poll))
+        if found:
+            self.on_polled(TopicPartition(topic, partition), found[-1][0])
 
     def fetched(self, broker_id: int, at: TopicPartition, epoch: int, asked_us: int) -> None:
         """A broker answered a fetch that named this leader epoch."""

@@ -1,61 +1,148 @@
-"""Kills in the middle of a step that changes the disk, at named points that are counted.
+"""Kills at named steps of a broker, which are counted.
 
-The process ends just before a change whose path matches. Nothing that it does while it unwinds has
-an effect, as after kill -9.
+The process ends just before it changes a path, just after it has written certain bytes, or just
+after it has sent or received a request. Nothing that it does while it unwinds has an effect, as
+after kill -9.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkapy.coordinator.transactions.state import PREPARE_COMMIT
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.records import iter_records
 from tests.simulation.process import Killed
 
 if TYPE_CHECKING:
+    from kafkapy.storage.filesystem import Buffer
     from tests.simulation.node import Node
+    from tests.simulation.plan import Plan
 
-KILL_POINTS: Final = {
-    "a checkpoint is half written": r"offset-checkpoint\.tmp$",
-    "leader epochs are half written": r"leader-epoch-checkpoint\.tmp$",
-    "a decision is written": r"/__transaction_state-\d+/\d+\.log$",
-    "a group's record is written": r"/__consumer_offsets-\d+/\d+\.log$",
-    "a record is written": r"/orders-\d+/\d+\.log$",
-    "a segment begins": r"\.(index|timeindex)$",
-    "producers are saved": r"\.snapshot(\.tmp)?$",
-    "aborted transactions are noted": r"\.txnindex$",
-    "a segment is compacted": r"\.cleaned$",
-    "a compacted segment replaces others": r"\.swap$",
-    "a segment is deleted": r"\.deleted$",
-    "a log is deleted": r"-delete(/|$)",
-    "a log is copied to another directory": r"-future(/|$)",
-    "a new log gets its topic id": r"partition\.metadata(\.tmp)?$",
+_STATUS_AT: Final = 16
+"""Of a transaction's record: version, producer id, epoch and timeout come before it."""
+
+
+def _decides_commit(data: bytes) -> bool:
+    return any(
+        record.value is not None and record.value[_STATUS_AT] == PREPARE_COMMIT
+        for record in iter_records(data)
+    )
+
+
+def _has_marker(data: bytes) -> bool:
+    return any(header.is_control for _, header in iter_headers(data))
+
+
+class KillPoint(NamedTuple):
+    """A step: just before a change of a `path`, or just after such bytes were `written` there, or
+    just after a request was `sent` or `received`. `comes_in`: whether a plan comes to it."""
+
+    path: str = ""
+    written: Callable[[bytes], bool] | None = None
+    sent: ApiKey | None = None
+    received: ApiKey | None = None
+    comes_in: Callable[[Plan], bool] = lambda plan: True
+
+
+def _has_transactions(plan: Plan) -> bool:
+    return plan.transactional_ids > 0
+
+
+def _compacts(plan: Plan) -> bool:
+    return plan.compacts
+
+
+def _deletes_segments(plan: Plan) -> bool:
+    return plan.compacts or plan.retains
+
+
+def _drops_replicas(plan: Plan) -> bool:
+    return not plan.weights.keys().isdisjoint({"delete topic", "reassign", "deletion halts"})
+
+
+def _moves(plan: Plan) -> bool:
+    return "move to another directory" in plan.weights and "log.dirs" in plan.config
+
+
+KILL_POINTS: Final[dict[str, KillPoint]] = {
+    "a checkpoint is half written": KillPoint(r"offset-checkpoint\.tmp$"),
+    "leader epochs are half written": KillPoint(r"leader-epoch-checkpoint\.tmp$"),
+    "a decision is written": KillPoint(
+        r"/__transaction_state-\d+/\d+\.log$", comes_in=_has_transactions
+    ),
+    "a group's record is written": KillPoint(r"/__consumer_offsets-\d+/\d+\.log$"),
+    "a record is written": KillPoint(r"/orders-\d+/\d+\.log$"),
+    "a segment begins": KillPoint(r"\.(index|timeindex)$"),
+    "producers are saved": KillPoint(r"\.snapshot(\.tmp)?$"),
+    "aborted transactions are noted": KillPoint(r"\.txnindex$", comes_in=_has_transactions),
+    "a segment is compacted": KillPoint(r"\.cleaned$", comes_in=_compacts),
+    "a compacted segment replaces others": KillPoint(r"\.swap$", comes_in=_compacts),
+    "a segment is deleted": KillPoint(r"\.deleted$", comes_in=_deletes_segments),
+    "a log is deleted": KillPoint(r"-delete(/|$)", comes_in=_drops_replicas),
+    "a log is copied to another directory": KillPoint(r"-future(/|$)", comes_in=_moves),
+    "a new log gets its topic id": KillPoint(r"partition\.metadata(\.tmp)?$"),
+    "PREPARE_COMMIT was written": KillPoint(
+        r"/__transaction_state-\d+/\d+\.log$", _decides_commit, comes_in=_has_transactions
+    ),
+    "a marker was written": KillPoint(
+        r"/(ledger|copies)-\d+/\d+\.log$", _has_marker, comes_in=_has_transactions
+    ),
+    "markers were sent": KillPoint(sent=ApiKey.WRITE_TXN_MARKERS, comes_in=_has_transactions),
+    "AlterPartition was sent": KillPoint(sent=ApiKey.ALTER_PARTITION),
+    "LeaderAndIsr was sent": KillPoint(sent=ApiKey.LEADER_AND_ISR),
+    "LeaderAndIsr was received": KillPoint(received=ApiKey.LEADER_AND_ISR),
+    "StopReplica was received": KillPoint(received=ApiKey.STOP_REPLICA),
 }
-"""The path that is changed, by point."""
 
 
 def kill_at(node: Node, point: str, passes: int, on_kill: Callable[[], None]) -> None:
-    """Call `on_kill`, which ends the node's process, just before the change number `passes` (from
-    1) that matches a point."""
-    disk, process, pattern = node.faulty_disk, node.process, re.compile(KILL_POINTS[point])
+    """Call `on_kill`, which ends the node's process, at the step number `passes` (from 1) that is
+    this point."""
+    process, chosen = node.process, KILL_POINTS[point]
+    assert process is not None
+    pattern = re.compile(chosen.path)
     left = passes
 
-    def before(path: str) -> None:
+    def passed() -> None:
         nonlocal left
+        left -= 1
+        if left == 0:
+            on_kill()
+            raise Killed
+
+    def before(path: str) -> None:
         if node.process is not process:
             if asyncio._get_running_loop() is process:
                 raise Killed
             disarm(node)
-        elif pattern.search(path):
-            left -= 1
-            if left == 0:
-                on_kill()
-                raise Killed
+        elif chosen.path and chosen.written is None and pattern.search(path):
+            passed()
 
-    disk.before_change = before
+    def after(path: str, buffers: Sequence[Buffer]) -> None:
+        is_so = chosen.written
+        if is_so and node.process is process and pattern.search(path) and is_so(b"".join(buffers)):
+            passed()
+
+    def on_request(wanted: ApiKey) -> Callable[[int], None]:
+        return lambda api: passed() if api == wanted and left else None
+
+    disarm(node)
+    node.faulty_disk.before_change = before
+    node.faulty_disk.after_write = after
+    if chosen.sent is not None:
+        process.on_sent = on_request(chosen.sent)
+    if chosen.received is not None:
+        process.on_received = on_request(chosen.received)
 
 
 def disarm(node: Node) -> None:
     """No point ends the node's process any more."""
     node.faulty_disk.before_change = lambda path: None
+    node.faulty_disk.after_write = lambda path, buffers: None
+    if node.process is not None:
+        node.process.on_sent = node.process.on_received = None

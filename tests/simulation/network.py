@@ -8,12 +8,13 @@ repairs, shows as delay; what it cannot repair, as a reset that takes all that w
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.simulation.events import MS_US
+from tests.simulation.flips import damaged
 
 if TYPE_CHECKING:
     from tests.simulation.events import Events
@@ -93,6 +94,8 @@ class Network:
         self.slow_us: dict[tuple[str, str], int] = {}
         self.reset_one_in = 0  # writes, 0 for never
         self.resets = 0
+        self.flip_one_in = 0  # likewise: a bit of a batch in so many writes
+        self.flips: Counter[str] = Counter()  # by source
         self.powered_off: dict[str, None] = {}
         self._listeners: dict[tuple[str, int], tuple[SimProcess, SimSocket]] = {}
         self._next_port = 40_000
@@ -117,7 +120,7 @@ class Network:
         for source, target in list(self.cut):
             self.heal_link(source, target)
         self.slow_us.clear()
-        self.reset_one_in = 0
+        self.reset_one_in = self.flip_one_in = 0
 
     # processes and their connections
 
@@ -283,9 +286,15 @@ class SimTransport(asyncio.Transport):
             self._break()
             return
         whole = bytes(data)
+        if network.flip_one_in and network.random.randrange(network.flip_one_in) == 0:
+            flipped = damaged(network.random, whole)
+            network.flips[self.pipe.source] += flipped is not None
+            whole = flipped or whole
         for start in range(0, len(whole), _BYTES_AT_ONCE):
             part = whole[start : start + _BYTES_AT_ONCE]
             self.pipe.send(lambda part=part: self._at_peer(part))  # type: ignore[misc]
+        if self._process.on_sent is not None:
+            self._process.on_sent(_api_key(whole))
 
     def writelines(self, list_of_data: Any) -> None:
         self.write(b"".join(list_of_data))
@@ -370,3 +379,10 @@ class SimTransport(asyncio.Transport):
                 buffer[:size] = view[:size]
                 view = view[size:]
                 self.protocol.buffer_updated(size)
+            if self._process.on_received is not None:
+                self._process.on_received(_api_key(part))
+
+
+def _api_key(frame: bytes) -> int:
+    """The API key of a request; of a response, which has its correlation id there, 0."""
+    return int.from_bytes(frame[4:6], "big")

@@ -5,7 +5,8 @@ The disk and the clock's errors are the node's; a process is one life of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafkapy.common.errors import KafkapyError
@@ -51,6 +52,7 @@ BASE_CONFIG: Final = {
     "replica.high.watermark.checkpoint.interval.ms": "700",
     "log.retention.check.interval.ms": "500",
     "log.cleaner.dedupe.buffer.size": "1048576",
+    "log.cleaner.backoff.ms": "600000",  # checkers know whether a plan compacts
     "replica.lag.time.max.ms": "1500",
     "replica.fetch.wait.max.ms": "400",
     "replica.fetch.backoff.ms": "100",
@@ -73,7 +75,7 @@ BASE_CONFIG: Final = {
 
 
 class NodeClock:
-    """The simulation's time, off by what this machine's clocks are off."""
+    """The simulation's time, off by what this machine's clocks are off, and as fast as they are."""
 
     def __init__(self, world: World, node: Node, booted_ms: int) -> None:
         self._events = world.events
@@ -81,10 +83,13 @@ class NodeClock:
         self._booted_ms = booted_ms
 
     def time_ms(self) -> int:
-        return WALL_EPOCH_MS + self._node.wall_ahead_ms + self._events.now_us // 1000
+        return WALL_EPOCH_MS + self._node.wall_ahead_ms + self._elapsed_ms()
 
     def monotonic_ms(self) -> int:
-        return self._booted_ms + self._events.now_us // 1000
+        return self._booted_ms + self._elapsed_ms()
+
+    def _elapsed_ms(self) -> int:
+        return self._events.now_us * (1000 + self._node.drift_permille) // 1_000_000
 
 
 def rack_of(broker_id: int) -> str:
@@ -119,10 +124,11 @@ class Node:
         self.is_serving = False
         self.life = 0
         self.last_power_cut_us = -1
-        self.on_step: Callable[[Node], None] = lambda node: None
+        self.on_death: Callable[[Node], None] = lambda node: None
         self._world = world
         self._config = config
         self.wall_ahead_ms = world.random.randrange(-400, 400)
+        self.drift_permille = 0
         self._lives: list[object] = []
         self._stale: SimProcess | None = None
 
@@ -160,6 +166,19 @@ class Node:
         """Whether it serves without one of its log directories."""
         built = self.built
         return built is not None and bool(built.replicas.log_manager.offline_log_dirs)
+
+    @property
+    def is_disk_failing(self) -> bool:
+        """Whether changes of one of its directories fail."""
+        return 0 < self.faulty_disk.fail_at <= self.faulty_disk.changes
+
+    @contextmanager
+    def unhindered(self) -> Iterator[None]:
+        """Read its disk without the faults that the broker has: checkers are not the broker."""
+        left, self.short_disk.left = self.short_disk.left, None
+        flip, self.disk.flip = self.disk.flip, None
+        yield
+        self.short_disk.left, self.disk.flip = left, flip
 
     # lives
 
@@ -202,6 +221,8 @@ class Node:
         world.trace.note(self.host, f"serves, broker epoch {broker._member.broker_epoch}")
         await broker.failed.wait()
         world.trace.note(self.host, "ends by itself: its disk failed")
+        if not self.is_disk_failing:
+            world.fault(self.host, None, "the broker ends by itself, and its disk is sound")
         world.counts["broker ended by itself"] += 1
         self.exit()
 
@@ -263,6 +284,7 @@ class Node:
         process = self.process
         if process is None:
             return
+        self.on_death(self)
         self._lives.append(process)
         self.process = None
         self.broker = None

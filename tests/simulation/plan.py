@@ -19,7 +19,10 @@ class Plan:
     compacted topic. `static_members`: those of the classic group have instance ids; `consumers`:
     how many members the consumer group has (KIP-848). `pipelines`: a producer has five batches
     under way. `retains`: there is a topic with little retention. `reads_nearby`: readers ask for
-    the replica in their rack (KIP-392).
+    the replica in their rack (KIP-392). `forgets`: a group's offsets expire. `throttles`: clients
+    have quotas, and replicas and moves between directories are throttled. `drifts`: clocks run at
+    different speeds. `flip_one_in`: a bit of a batch is flipped in so many writes to the network.
+    `caps_transactions`: transaction version 2 is switched off.
     """
 
     brokers: int = 3
@@ -41,20 +44,36 @@ class Plan:
     pipelines: bool = False
     retains: bool = False
     reads_nearby: bool = False
+    forgets: bool = False
+    throttles: bool = False
+    drifts: bool = False
+    flip_one_in: int = 0
+    caps_transactions: bool = False
     config: dict[str, str] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
 
     @property
+    def has_other_topics(self) -> bool:
+        """Whether topics are deleted or grown that nobody writes to."""
+        return not self.weights.keys().isdisjoint(_OF_OTHER_TOPICS)
+
+    @property
+    def sets_clocks(self) -> bool:
+        """Whether clocks may differ by much."""
+        return "clock jump" in self.weights
+
+    @property
     def trims(self) -> bool:
         """Whether there is a topic whose records are deleted on request."""
-        return "delete records" in self.weights
+        return not self.weights.keys().isdisjoint(_OF_TRIMMED)
 
 
+_OF_OTHER_TOPICS = {"delete topic", "grow topic", "deletion halts"}
 FAULT_WEIGHTS = {
     "kill": 6,
     "kill controller": 3,
     "kill leader": 3,
-    "kill at a point": 12,
+    "kill at a point": 30,
     "power cut": 4,
     "power cut of all": 2,
     "blackout": 3,
@@ -70,7 +89,7 @@ FAULT_WEIGHTS = {
     "lost answer": 3,
     "depose controller": 3,
     "slow link": 3,
-    "disk failure": 2,
+    "disk failure": 5,
     "reassign": 6,
     "cancel reassignment": 2,
     "preferred election": 4,
@@ -85,9 +104,33 @@ FAULT_WEIGHTS = {
     "slow disk": 3,
     "few descriptors": 2,
     "lost checkpoint": 3,
+    "lost index": 2,
+    "flipped bit": 8,
+    "cut client": 4,
+    "newcomer dies": 3,
+    "deletion halts": 4,
+    "emptied log": 6,
 }
+COURSES = (
+    "stranded move",
+    "joiner expires",
+    "deposed at work",
+    "all die at a decision",
+    "late proposal",
+    "placed on the dead",
+    "leaves while cleaned",
+    "to and fro",
+    "lost after cleaning",
+    "born within a batch",
+)
+"""Faults that follow a course of events (`courses`). A seed has two of them, and often."""
+_OF_TABLE = {"leaves while cleaned", "lost after cleaning"}
+_OF_TRIMMED = {"delete records", "born within a batch"}
+_OF_A_COURSE = 6
+"""For so many other faults one of a course."""
 
 
+TWO_DIRECTORIES = "/data/one,/data/two"
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
@@ -106,9 +149,9 @@ def plan_of(random: Random) -> Plan:
     )
     kinds = list(FAULT_WEIGHTS)
     chosen = random.sample(kinds, random.randrange(3, len(kinds) + 1))
-    if "delete topic" in chosen or "grow topic" in chosen:
-        chosen.append("create topic")  # or there is never one to delete
     plan.weights = {kind: FAULT_WEIGHTS[kind] for kind in kinds if kind in chosen}
+    often = sum(plan.weights.values()) // _OF_A_COURSE
+    plan.weights |= dict.fromkeys(random.sample(COURSES, 2), often)
     if plan.unclean:
         plan.config["unclean.leader.election.enable"] = "true"
     if random.random() < 0.3:
@@ -119,20 +162,30 @@ def plan_of(random: Random) -> Plan:
         plan.config["replica.fetch.max.bytes"] = "200"
         plan.config["replica.fetch.response.max.bytes"] = "400"
     if random.random() < 0.45:
-        plan.config["log.dirs"] = "/data/one,/data/two"
+        plan.config["log.dirs"] = TWO_DIRECTORIES
     if random.random() < 0.3:
         plan.config["num.replica.fetchers"] = "2"
     if random.random() < 0.3:
         plan.config["replica.lag.time.max.ms"] = "600"  # ISRs that hardly ever rest
     _draw_transactions(plan, random)
-    plan.compacts = random.random() < 0.35
+    plan.compacts = random.random() < 0.2 or not plan.weights.keys().isdisjoint(_OF_TABLE)
     plan.static_members = random.random() < 0.4
-    plan.consumers = random.choice((0, 0, 0, 2, 3))
+    plan.consumers = random.choice((0, 0, 0, 2, 3, 4))
+    if plan.consumers > 2:
+        plan.partitions = 3
     plan.pipelines = random.random() < 0.3
     plan.retains = random.random() < 0.3
     plan.reads_nearby = random.random() < 0.25
     if plan.reads_nearby:
         plan.config["replica.selector.class"] = RACK_AWARE
+    plan.forgets = random.random() < 0.25
+    if plan.forgets:
+        plan.config["offsets.retention.check.interval.ms"] = "400"
+    plan.throttles = random.random() < 0.25
+    if plan.throttles:
+        plan.config["log.dirs"] = TWO_DIRECTORIES
+    plan.drifts = random.random() < 0.25
+    plan.flip_one_in = random.choice((0, 0, 0, 40, 150))
     return plan
 
 
@@ -150,5 +203,6 @@ def _draw_transactions(plan: Plan, random: Random) -> None:
     plan.transforms = random.random() < 0.5
     plan.verifies = random.random() < 0.6
     plan.bumps_epochs = random.random() < 0.5
+    plan.caps_transactions = not plan.bumps_epochs and random.random() < 0.4
     if plan.verifies and random.random() < 0.25:
         plan.config |= _IDS_EXPIRE

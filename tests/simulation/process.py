@@ -39,6 +39,9 @@ class SimProcess(asyncio.AbstractEventLoop):
         self.is_paused = False
         self.thread_us = 20_000
         """How long the work of a thread may take."""
+        self.on_sent: Callable[[int], None] | None = None
+        self.on_received: Callable[[int], None] | None = None
+        """Told of the API key of each request, after it was sent or handed to its protocol."""
         self.transports: dict[SimTransport, None] = {}
         self._on_fault = on_fault
         self._held: deque[asyncio.Handle] = deque()

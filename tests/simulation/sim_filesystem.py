@@ -6,6 +6,8 @@ What is written is seen at once, and is only safe after an fsync, as on a journa
   tears each waiting one by itself, so that holes are zeros;
 - names: creations, renames and removals wait in one journal, which any fsync commits whole; a crash
   keeps a prefix of it.
+
+One bit at a time may be read wrong (`flip`), until the process that reads it ends.
 """
 
 from __future__ import annotations
@@ -30,6 +32,25 @@ class _Inode:
     waiting: list[tuple[int, bytes | None]] = field(default_factory=list)
     modified_ms: int = 0
 
+    @property
+    def may_grow_back(self) -> bool:
+        """Whether a truncation waits that took something away."""
+        end = len(self.durable)
+        for position, data in self.waiting:
+            if data is None and position < end:
+                return True
+            end = max(end, position + len(data or b""))
+        return False
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A bit that is read wrong: `mask` has it, in the byte at `position`."""
+
+    inode: _Inode
+    position: int
+    mask: int
+
 
 class SimFile:
     """An open file; it outlives its name, as on POSIX."""
@@ -45,7 +66,13 @@ class SimFile:
 
     def pread(self, size: int, position: int) -> bytes:
         self._check()
-        return bytes(self._inode.data[position : position + size])
+        data = self._inode.data[position : position + size]
+        flip = self._disk.flip
+        if flip is not None and flip.inode is self._inode:
+            at = flip.position - position
+            if 0 <= at < len(data):
+                data[at] ^= flip.mask
+        return bytes(data)
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         self._check()
@@ -99,6 +126,7 @@ class SimFileSystem:
         self._durable_dirs: set[str] = {"/"}
         self._journal: list[Callable[[dict[str, _Inode], set[str]], None]] = []
         self._locked: set[str] = set()
+        self.flip: Flip | None = None
 
     # names
 
@@ -216,11 +244,44 @@ class SimFileSystem:
     def open_files_limit(self) -> int:
         return 64
 
+    def unsynced_cuts(self, directory: str) -> list[str]:
+        """The segments of a log whose truncation a power cut may undo."""
+        return [
+            path
+            for path, inode in self._files.items()
+            if path.startswith(f"{directory}/") and path.endswith(".log") and inode.may_grow_back
+        ]
+
+    # bits that are read wrong
+
+    def paths(self) -> list[str]:
+        """All files."""
+        return list(self._files)
+
+    def content(self, path: str) -> bytes:
+        """The bytes of a file, without a bit that is read wrong."""
+        return bytes(self._files[path].data)
+
+    def flip_bit(self, path: str, position: int, bit: int) -> Flip:
+        """From now on a bit of a file is read wrong."""
+        self.flip = Flip(self._files[path], position, 1 << bit)
+        return self.flip
+
+    def rot(self, path: str, position: int, bit: int) -> None:
+        """A bit of a file is wrong, for good."""
+        inode = self._files[path]
+        durable = bytearray(inode.durable)
+        for content in (inode.data, durable):
+            if position < len(content):
+                content[position] ^= 1 << bit
+        inode.durable = bytes(durable)
+
     # the process ends, the power is cut
 
     def process_ended(self) -> None:
         """The locks of a killed process go with it; the system keeps what it wrote."""
         self._locked.clear()
+        self.flip = None
 
     def crash(self, seed: int) -> None:
         """Lose what was not synced: the same seed loses the same things."""
@@ -235,6 +296,7 @@ class SimFileSystem:
         self._dirs = set(self._durable_dirs)
         self._journal.clear()
         self._locked.clear()
+        self.flip = None
 
 
 def _after_crash(inode: _Inode, chance: random.Random) -> bytearray:

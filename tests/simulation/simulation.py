@@ -24,13 +24,13 @@ from tests.harness.faults.anomalies import Mode
 from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Checker, Violation
 from tests.simulation.checkers.table import CHECKERS
-from tests.simulation.clients import Client, Pipeliner, Producer, Reader, Refused
+from tests.simulation.clients import Client, Pipeliner, Producer, Reader, Refused, Rereader
 from tests.simulation.cluster import RETAINED, TABLE, TOPIC, TRIMMED, Cluster
 from tests.simulation.committed_readers import CommittedReader
-from tests.simulation.consumer_members import ConsumerMember, Ownership
+from tests.simulation.consumer_members import ASSIGNORS, ConsumerMember, Ownership
 from tests.simulation.events import SECOND_US
 from tests.simulation.faults import Faults
-from tests.simulation.group_clients import Committer, GroupClient, Member
+from tests.simulation.group_clients import Committer, Forgetter, GroupClient, Member
 from tests.simulation.history import COPIES, LEDGER
 from tests.simulation.node import rack_of
 from tests.simulation.plan import Plan, plan_of
@@ -98,6 +98,7 @@ class Simulation:
         if plan.compacts:
             plan.config.update(CLEANER)
         self.world.network.reset_one_in = self.plan.reset_one_in
+        self.world.network.flip_one_in = self.plan.flip_one_in
         self.cluster = Cluster(self.world, self.plan)
         self.cluster.watch(checkers)
         self.admin = Admin(self.cluster)
@@ -105,6 +106,7 @@ class Simulation:
         self.producers: list[Producer] = []
         self.readers: list[Reader] = []
         self.group_clients: list[GroupClient] = []
+        self.forgetters: list[Forgetter] = []
         self.consumers: list[ConsumerMember] = []
         self.transactional: list[TransactionalClient] = []
         self.committed_readers: list[CommittedReader] = []
@@ -155,6 +157,7 @@ class Simulation:
             rack = rack if self.plan.reads_nearby else ""
             reader = Reader(world, history, f"r{number}", TOPIC, partition, Mode.ASSIGN, None, rack)
             self.readers.append(reader)
+        self.rereader = Rereader(world, history, "rr", TOPIC, 0, Mode.SUBSCRIBE)
         weak = self.plan.partitions + 1
         self.producers.append(Producer(world, history, weak, TOPIC, 0, 1))
         if self.plan.trims:
@@ -177,8 +180,12 @@ class Simulation:
             self.group_clients.append(
                 Member(world, history, f"g{i}", "shipping", TOPIC, plan.partitions, name)
             )
+        if plan.forgets:
+            agree = not (plan.sets_clocks or plan.drifts)
+            self.forgetters = [Forgetter(world, history, "fg", TOPIC, clocks_agree=agree)]
         if plan.consumers:
-            ownership = Ownership(history, plan.partitions, plan.consumers)
+            assignors = world.random.choice(ASSIGNORS)
+            ownership = Ownership(history, plan.partitions, plan.consumers, assignors)
             self.consumers = [
                 ConsumerMember(world, self.cluster, f"m{i}", TOPIC, ownership)
                 for i in range(plan.consumers)
@@ -214,10 +221,13 @@ class Simulation:
     def _settle(self) -> None:
         """Clients finish what they had begun; the cluster heals."""
         workers: list[Client] = [
-            *self.producers, *self.group_clients, *self.consumers, *self.transactional
+            *self.producers, *self.group_clients, *self.forgetters, *self.consumers,
+            *self.transactional,
         ]  # fmt: skip
         for worker in workers:
             worker.is_stopping = True
+        self.rereader.is_stopping = True
+        self.admin.spawn(self.admin.let_moves_end())
         has_settled = self._until(
             lambda: (
                 all(worker.is_done for worker in workers)

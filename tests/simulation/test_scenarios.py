@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from kafkapy.zk.stores import paths
 from tests.simulation.cluster import TOPIC
 from tests.simulation.events import MS_US, SECOND_US
+from tests.simulation.kill_points import disarm, kill_at
+from tests.simulation.node import Node
 from tests.simulation.plan import Plan
 from tests.simulation.simulation import Simulation, destructors_held_back, faults_logged
 
@@ -60,3 +63,35 @@ def test_a_session_that_expires_while_the_broker_rejoins_is_replaced_once(
     state = simulation.cluster.znode(paths.partition_state(TOPIC, 0))
     assert state is not None
     assert sorted(state["isr"]) == [1, 2, 3]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("point", ["PREPARE_COMMIT was written", "LeaderAndIsr was received"])
+def test_a_broker_ends_right_after_a_step(point: str) -> None:
+    """The others go on from the bytes that it has written or sent."""
+    with destructors_held_back():
+        simulate_end_at(point)
+
+
+def simulate_end_at(point: str) -> None:
+    simulation = Simulation(3, Plan(partitions=1, transactional_ids=1, weights={"kill": 1}))
+    with faults_logged(simulation.world):
+        simulation.start()
+        ended: list[str] = []
+        nodes = list(simulation.world.nodes.values())
+        for node in nodes:
+            kill_at(node, point, 1, partial(end, node, ended))
+        run_for(simulation, 4 * SECOND_US)
+        assert ended
+        for node in nodes:
+            disarm(node)
+            node.start()
+        simulation._settle()
+        simulation._drain()
+        for checker in simulation.cluster.checkers:
+            checker.on_end()
+    simulation.end()
+
+
+def end(node: Node, ended: list[str]) -> None:
+    ended.append(node.host)
+    node.kill()

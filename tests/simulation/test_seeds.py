@@ -11,6 +11,7 @@ from multiprocessing import get_context
 
 import pytest
 
+from tests.simulation.faults import KINDS
 from tests.simulation.simulation import Outcome, simulate
 
 SEEDS = range(9, 50)
@@ -72,12 +73,4 @@ RARE = (
     "segments deleted by retention",
     "moves to another directory confirmed",
 )
-FAULT_KINDS = (
-    "kill", "kill controller", "kill leader", "power cut", "pause", "controlled shutdown",
-    "cut link", "cut one way", "isolate", "cut from zookeeper", "expire session",
-    "zookeeper restart", "slow link", "disk failure", "reassign", "cancel reassignment",
-    "preferred election", "unclean election", "create topic", "delete topic",
-    "delete records", "change config", "move to another directory", "power cut of all", "blackout",
-    "lost answer", "depose controller", "clock jump", "slow disk", "few descriptors",
-    "lost checkpoint",
-)  # fmt: skip
+FAULT_KINDS = [kind for kind in KINDS if kind != "kill at a point"]  # which counts by its points

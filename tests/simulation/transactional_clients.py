@@ -48,7 +48,8 @@ CONFIG: Final = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "700",
     "request.timeout.ms": "1500",
 }
-_TIMEOUT_MS: Final = 4000
+_TIMEOUTS_MS: Final = (900, 4000, 4000)
+_DAWDLES: Final = 0.04
 _TRANSACTION: Final = 1
 _NONE: Final = int(ErrorCode.NONE)
 
@@ -203,9 +204,11 @@ class TransactionalClient(Client):
     # the steps of a transaction
 
     async def _begin(self) -> None:
+        timeout_ms = self.world.random.choice(_TIMEOUTS_MS)
+
         async def step() -> None:
             request = init_producer_id.InitProducerIdRequest(
-                transactional_id=self.claim.transactional_id, transaction_timeout_ms=_TIMEOUT_MS
+                transactional_id=self.claim.transactional_id, transaction_timeout_ms=timeout_ms
             )
             response = await self._ask(_TRANSACTION, request, 4)
             if response.error_code != _NONE:
@@ -360,6 +363,8 @@ class Bookkeeper(TransactionalClient):
         for partition in range(self.claim.partitions):
             await self.produce(partition, [number])
         await self.commit_offset(number + 1)
+        if random.random() < _DAWDLES:
+            await self.pause(900, 2500)  # the coordinator aborts it, perhaps
         commits = random.random() < 0.7
         if commits:
             deed.fate = Fate.UNKNOWN

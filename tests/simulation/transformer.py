@@ -56,7 +56,7 @@ class Transformer(TransactionalClient):
             raise Refused(ErrorCode(answer.error_code).name)
         return [
             (record.offset, int(record.value or b""))
-            for record in iter_records(bytes(answer.records or b""))
+            for record in iter_records(self.checked(bytes(answer.records or b"")))
             if record.offset >= position
         ]
 

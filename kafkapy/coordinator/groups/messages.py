@@ -154,7 +154,8 @@ class OffsetToCommit(NamedTuple):
 class CommitOffsets:
     """Store these offsets; generation -1 with an empty member id is a consumer without a group.
 
-    `names_member_epoch` is OffsetCommit v9+, in which the generation may be a member epoch.
+    `names_member_epoch` is OffsetCommit v9+ and TxnOffsetCommit v6+, in which the generation may be
+    a member epoch.
     """
 
     group_id: str

@@ -34,9 +34,9 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
     group = None
     if error is ErrorCode.NONE:
         group = core.registry.find(request.group_id)
-        if group is None and (request.generation_id < 0 or request.producer is not None):
+        if group is None and _may_create(request):
             group = core.registry.get_or_create(request.group_id, core.clock.time_ms())
-        error = ErrorCode.ILLEGAL_GENERATION if group is None else _check(group, request)
+        error = _unknown(request) if group is None else _check(core, group, request)
     is_member = request.producer is None and group is not None and group.state is not EMPTY
     if group is not None and error is ErrorCode.NONE and is_member:
         # PreparingRebalance takes commits too: the members' last ones before they rejoin.
@@ -57,9 +57,21 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
     core.store_offsets(group, commits, request.producer, stored)
 
 
-def _check(group: Group, request: CommitOffsets) -> ErrorCode:
+def _may_create(request: CommitOffsets) -> bool:
+    """Whether the commit creates the group. Old transactional ones do so for members too."""
+    is_old = request.producer is not None and not request.names_member_epoch
+    return request.generation_id < 0 or is_old
+
+
+def _unknown(request: CommitOffsets) -> ErrorCode:
+    """The error of a member whose group is unknown, by the version of its request."""
+    knows_groups = request.names_member_epoch
+    return ErrorCode.GROUP_ID_NOT_FOUND if knows_groups else ErrorCode.ILLEGAL_GENERATION
+
+
+def _check(core: Core, group: Group, request: CommitOffsets) -> ErrorCode:
     if group.consumer is not None:
-        return fencing.check_commit(group.consumer, request)
+        return fencing.check_commit(group.consumer, request, core.topics)
     if request.generation_id < 0:
         unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
         if request.producer is not None and unnamed:

@@ -1,7 +1,7 @@
 """ApiVersions (key 18): which APIs and versions a broker offers (KIP-35).
 
-v3 client software (KIP-511), features (KIP-584); v4 features from level 0 (KIP-1022). The response
-header is always v0.
+v3 client software (KIP-511), features (KIP-584); v4 features from level 0 (KIP-1022); v5 the broker
+that the client means (KIP-1242). The response header is always v0.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from kafkapy.protocol.schema import BOOL, INT16, INT32, INT64, STRING, Message, 
 class ApiVersionsRequest(Message, api=ApiKey.API_VERSIONS):
     client_software_name: str = field(STRING, "3+")
     client_software_version: str = field(STRING, "3+")
+    cluster_id: str | None = field(STRING, "5+", nullable=True)
+    node_id: int = field(INT32, "5+", default=-1)
 
 
 class ApiVersion(Struct):

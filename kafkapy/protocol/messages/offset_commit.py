@@ -1,13 +1,24 @@
 """OffsetCommit (key 8): a group's consumed offsets.
 
-v2-4 retention time; v6 leader epoch (KIP-320); v7 static members (KIP-345); v9 member epoch
-(KIP-848).
+v2-4 retention time; v6 leader epoch (KIP-320); v7 static members (KIP-345); v9 member epoch,
+v10 topic ids (KIP-848).
 """
 
 from __future__ import annotations
 
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.schema import INT16, INT32, INT64, STRING, Message, Struct, array, field
+from kafkapy.protocol.schema import (
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    UUID,
+    Message,
+    Struct,
+    array,
+    field,
+)
 
 
 class OffsetCommitRequestPartition(Struct):
@@ -19,7 +30,8 @@ class OffsetCommitRequestPartition(Struct):
 
 
 class OffsetCommitRequestTopic(Struct):
-    name: str = field(STRING)
+    name: str = field(STRING, "0-9")
+    topic_id: Uuid = field(UUID, "10+")
     partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition)
 
 
@@ -38,7 +50,8 @@ class OffsetCommitResponsePartition(Struct):
 
 
 class OffsetCommitResponseTopic(Struct):
-    name: str = field(STRING)
+    name: str = field(STRING, "0-9")
+    topic_id: Uuid = field(UUID, "10+")
     partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
 
 

@@ -1,13 +1,25 @@
 """OffsetFetch (key 9): a group's committed offsets.
 
 v2 null for all topics; v5 leader epoch (KIP-320); v7 stable offsets only (KIP-447); v8 several
-groups (KIP-709); v9 member epoch (KIP-848).
+groups (KIP-709); v9 member epoch, v10 topic ids (KIP-848).
 """
 
 from __future__ import annotations
 
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.schema import BOOL, INT16, INT32, INT64, STRING, Message, Struct, array, field
+from kafkapy.protocol.schema import (
+    BOOL,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    UUID,
+    Message,
+    Struct,
+    array,
+    field,
+)
 
 
 class OffsetFetchRequestTopic(Struct):
@@ -16,7 +28,8 @@ class OffsetFetchRequestTopic(Struct):
 
 
 class OffsetFetchRequestTopics(Struct):
-    name: str = field(STRING)
+    name: str = field(STRING, "8-9")
+    topic_id: Uuid = field(UUID, "10+")
     partition_indexes: list[int] = array(INT32)
 
 
@@ -58,7 +71,8 @@ class OffsetFetchResponsePartitions(Struct):
 
 
 class OffsetFetchResponseTopics(Struct):
-    name: str = field(STRING)
+    name: str = field(STRING, "8-9")
+    topic_id: Uuid = field(UUID, "10+")
     partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions)
 
 

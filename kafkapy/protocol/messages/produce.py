@@ -2,11 +2,12 @@
 
 v2 log append time (KIP-32); v3 one batch of format 2 per partition, transactions (KIP-98); v5 log
 start offset (KIP-107); v8 which record failed (KIP-467); v10 the new leader (KIP-951); v11 errors
-that abort a transaction, v12 adds partitions to it (KIP-890).
+that abort a transaction, v12 adds partitions to it (KIP-890); v13 topic ids (KIP-516).
 """
 
 from __future__ import annotations
 
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.schema import (
     INT16,
@@ -14,6 +15,7 @@ from kafkapy.protocol.schema import (
     INT64,
     RECORDS,
     STRING,
+    UUID,
     Message,
     Struct,
     array,
@@ -29,7 +31,8 @@ class PartitionProduceData(Struct):
 
 
 class TopicProduceData(Struct):
-    name: str = field(STRING)
+    name: str = field(STRING, "0-12")
+    topic_id: Uuid = field(UUID, "13+")
     partition_data: list[PartitionProduceData] = array(PartitionProduceData)
 
 
@@ -62,7 +65,8 @@ class PartitionProduceResponse(Struct):
 
 
 class TopicProduceResponse(Struct):
-    name: str = field(STRING)
+    name: str = field(STRING, "0-12")
+    topic_id: Uuid = field(UUID, "13+")
     partition_responses: list[PartitionProduceResponse] = array(PartitionProduceResponse)
 
 

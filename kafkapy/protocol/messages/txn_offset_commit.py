@@ -1,13 +1,24 @@
 """TxnOffsetCommit (key 28): offsets that count once the transaction commits (KIP-98).
 
 v2 leader epoch (KIP-320); v3 fenced by generation and member (KIP-447); v5 adds the group's
-partition to the transaction (KIP-890).
+partition to the transaction (KIP-890); v6 topic ids (KIP-1319).
 """
 
 from __future__ import annotations
 
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.schema import INT16, INT32, INT64, STRING, Message, Struct, array, field
+from kafkapy.protocol.schema import (
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    UUID,
+    Message,
+    Struct,
+    array,
+    field,
+)
 
 
 class TxnOffsetCommitRequestPartition(Struct):
@@ -18,7 +29,8 @@ class TxnOffsetCommitRequestPartition(Struct):
 
 
 class TxnOffsetCommitRequestTopic(Struct):
-    name: str = field(STRING)
+    name: str = field(STRING, "0-5")
+    topic_id: Uuid = field(UUID, "6+")
     partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition)
 
 
@@ -39,7 +51,8 @@ class TxnOffsetCommitResponsePartition(Struct):
 
 
 class TxnOffsetCommitResponseTopic(Struct):
-    name: str = field(STRING)
+    name: str = field(STRING, "0-5")
+    topic_id: Uuid = field(UUID, "6+")
     partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
 
 

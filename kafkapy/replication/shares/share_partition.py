@@ -288,15 +288,8 @@ class SharePartition:
         for run in self._records.cut(first, last):
             if run.last < self.start_offset and not run.is_locked:
                 continue
-            if run.pending is not None:
-                raise _invalid(
-                    "The record state is invalid. The acknowledgement of delivery could not be "
-                    "completed."
-                )
-            if not run.is_locked:
-                raise _invalid(
-                    "The batch cannot be acknowledged. The batch is not in the acquired state."
-                )
+            if run.pending is not None or not run.is_locked:
+                raise _invalid("The offset cannot be acknowledged. The offset is not acquired.")
             if run.delivery.member_id != member_id:
                 raise _invalid("Member is not the owner of batch record")
             if kind is AckType.RENEW:

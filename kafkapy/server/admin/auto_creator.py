@@ -14,6 +14,7 @@ from kafkapy.common.topic_partition import (
     TRANSACTION_STATE_TOPIC,
 )
 from kafkapy.server.admin.topic_admin import Charge, free
+from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
 
 if TYPE_CHECKING:
     from kafkapy.metadata.cache import MetadataCache
@@ -41,11 +42,13 @@ class AutoCreator:
         topics: TopicAdmin,
         metadata: MetadataCache,
         waiter: MetadataWaiter,
+        turns: Turns,
     ) -> None:
         self._config = config
         self._topics = topics
         self._metadata = metadata
         self._waiter = waiter
+        self._turns = turns
         self._in_flight: dict[str, asyncio.Future[ErrorCode]] = {}
 
     async def create(
@@ -54,10 +57,12 @@ class AutoCreator:
         """Create what is missing of `names`, then give the leaders of what is not refused `wait_ms`
         to appear. The refusals by name, which are logged; a topic that exists but is not in the
         metadata, because it is new or being deleted, has LEADER_NOT_AVAILABLE."""
+        pace = self._turns.pace()
         mine: list[str] = []
         refusals: dict[str, ErrorCode] = {}
         try:
             for name in names:
+                await pace.spend(CHANGE_UNITS)  # a refusal does not wait for anything
                 if name in self._metadata.image.topics:
                     continue
                 if name not in self._in_flight:

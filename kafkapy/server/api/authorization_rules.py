@@ -9,8 +9,7 @@ authorized in each request, never before.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -26,17 +25,19 @@ from kafkapy.server.api.authorized_operations import (
     NOT_REQUESTED,
     TOPIC_OPERATIONS,
 )
-from kafkapy.server.api.handler_support import refusal
+from kafkapy.server.api.refused_rows import handle_others, with_rows
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import AnyServed, Served
 from kafkapy.server.requests.outcomes import (
     CLOSE_CONNECTION,
     CloseConnection,
     Handled,
+    NoResponse,
     Outcome,
+    Pending,
     then,
 )
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, pieces, worked
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Turns, Work, pieces, worked
 
 if TYPE_CHECKING:
     from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -155,36 +156,9 @@ def each(need_of: NeedOf[T], rows: str = "topics", answer: str = "topics") -> Ru
         acls: Authorization, served: AnyServed, context: RequestContext, request: Message
     ) -> Work[Outcome[Message]]:
         passed, refused = yield from split(acls, context, request, rows, need_of)
-        if not refused:
-            return (yield from worked(served.handle(context, request)))
-        answers: list[Message] = []
-        closes = False
-        for code, denied in refused.items():
-            for few in pieces(denied):
-                part = yield from refuse_rows(served, context, with_rows(request, rows, few), code)
-                if part is CLOSE_CONNECTION:  # a produce without acknowledgement
-                    closes = True
-                else:
-                    answers.append(part)
-                yield ROW_UNITS * len(few)
-        if closes:
-            if passed:
-                yield from worked(served.handle(context, with_rows(request, rows, passed)))
-            return CLOSE_CONNECTION
-        if not passed:
-            return _joined(answers[0], answers[1:], answer)
-        outcome = yield from worked(served.handle(context, with_rows(request, rows, passed)))
-        return then(outcome, lambda response: _joined(response, answers, answer))
+        return (yield from handle_others(served, context, request, rows, answer, passed, refused))
 
     return rule
-
-
-def refuse_rows(
-    served: Served[M, R], context: RequestContext, request: M, code: ErrorCode
-) -> Work[R | CloseConnection]:
-    """The refusal of a request with some of its rows, one of which may have 80,000 partitions."""
-    made = refusal(served.refuse, request, ApiError(code), context.version)
-    return (yield from made) if isinstance(made, Generator) else made
 
 
 def split(
@@ -214,25 +188,17 @@ def split(
     return passed, refused
 
 
-def with_rows(request: M, field: str, rows: Sequence[object]) -> M:
-    """A copy of a request with other rows."""
-    changed = copy.copy(request)
-    setattr(changed, field, rows)
-    return changed
-
-
-def _joined(response: M, others: Sequence[M], field: str) -> M:
-    rows = list(getattr(response, field))
-    for other in others:
-        rows += getattr(other, field)
-    setattr(response, field, rows)
-    return response
-
-
 def topic(operation: Operation, name: str = "name") -> NeedOf[Struct]:
-    """The right to an operation on the topic in the field `name` of a row."""
+    """The right to an operation on the topic in the field `name` of a row. A topic id that is
+    unknown has no name, and needs no right.
+    """
     name_of = attrgetter(name)
-    return lambda context, row: Need(operation, _TOPIC, name_of(row))
+
+    def need(context: RequestContext, row: Struct) -> Need | None:
+        found = name_of(row)
+        return None if found is None else Need(operation, _TOPIC, found)
+
+    return need
 
 
 def named(operation: Operation, kind: ResourceKind) -> NeedOf[str]:
@@ -372,22 +338,22 @@ def _create_topics(
 # Metadata
 
 
-def metadata_rule(auto_create_topics: bool) -> Rule:
+def metadata_rule(auto_create_topics: bool, turns: Turns) -> Rule:
     """The rule of Metadata, whose topics may be created automatically."""
-    return partial(_metadata, auto_create_topics)
+    return partial(_metadata, auto_create_topics, turns)
 
 
 def _metadata(
     auto_create_topics: bool,
+    turns: Turns,
     acls: Authorization,
     served: Served[MetadataRequest, MetadataResponse],
     context: RequestContext,
     request: MetadataRequest,
 ) -> Work[Outcome[MetadataResponse]]:
-    narrow = partial(_narrow_operations, acls, context, request)
     if request.topics is None or (context.version == 0 and not request.topics):
         outcome = yield from worked(served.handle(context, request))
-        return then(then(outcome, partial(_visible_topics, acls, context)), narrow)
+        return (yield from _then(turns, outcome, partial(_visible_topics, acls, context, request)))
 
     def need(context: RequestContext, row: MetadataRequestTopic) -> Need | None:
         # What an id means is the handler's to find, perhaps later (`_refuse_found_by_id`).
@@ -405,17 +371,32 @@ def _metadata(
         others += part.topics
         yield ROW_UNITS * len(few)
 
-    def with_others(response: MetadataResponse) -> MetadataResponse:
+    def with_others(response: MetadataResponse) -> Work[MetadataResponse]:
         if not passed:  # in version 0 that is "all" to the handler
             response.topics = []
-        _refuse_found_by_id(acls, context, request, response)
+        yield from _refuse_found_by_id(acls, context, request, response)
         if auto_create_topics and (context.version < 4 or request.allow_auto_topic_creation):
-            _refuse_unmade(acls, context, response)
+            yield from _refuse_unmade(acls, context, response)
         response.topics = [*response.topics, *others]
-        return response
+        return (yield from _narrow_operations(acls, context, request, response))
 
     outcome = yield from worked(served.handle(context, with_rows(request, "topics", passed)))
-    return then(then(outcome, with_others), narrow)
+    return (yield from _then(turns, outcome, with_others))
+
+
+def _then(
+    turns: Turns, outcome: Outcome[M], change: Callable[[M], Work[Outcome[M]]]
+) -> Work[Outcome[M]]:
+    """`then` of a change that is work: a response may have 40,000 rows."""
+
+    def queued(response: M) -> Outcome[M]:
+        return turns.queue(change(response))
+
+    if isinstance(outcome, Pending):
+        return then(outcome, queued)
+    if isinstance(outcome, NoResponse | CloseConnection):
+        return outcome
+    return (yield from change(outcome))
 
 
 def _refuse_found_by_id(
@@ -423,16 +404,18 @@ def _refuse_found_by_id(
     context: RequestContext,
     request: MetadataRequest,
     response: MetadataResponse,
-) -> None:
+) -> Work[None]:
     """Authorize a topic found by id with its name. A refused one is returned without the name. As
     in Kafka, the id is no secret.
     """
     ids = {row.topic_id for row in request.topics or () if not row.topic_id.is_zero}
     for index, row in enumerate(response.topics if ids else ()):
+        yield CHECK_UNITS
         if row.topic_id in ids and row.name is not None:
             need = Need(_O.DESCRIBE, _TOPIC, row.name)
             if not acls.is_allowed(context, *need):
                 log_denied(context, need)
+                yield ROW_UNITS
                 response.topics[index] = type(row)(
                     error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
                     name=None,
@@ -442,11 +425,12 @@ def _refuse_found_by_id(
 
 def _refuse_unmade(
     acls: Authorization, context: RequestContext, response: MetadataResponse
-) -> None:
+) -> Work[None]:
     """Refuse a topic that was not created because the caller may not create it; its error is not
     that of an unknown topic.
     """
     for row in response.topics:
+        yield CHECK_UNITS
         is_unknown = row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if is_unknown and not acls.may_make_topic(context, row.name or ""):
             row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -454,10 +438,14 @@ def _refuse_unmade(
 
 
 def _visible_topics(
-    acls: Authorization, context: RequestContext, response: MetadataResponse
-) -> MetadataResponse:
+    acls: Authorization,
+    context: RequestContext,
+    request: MetadataRequest,
+    response: MetadataResponse,
+) -> Work[MetadataResponse]:
     response.topics = acls.visible(context, _TOPIC, response.topics, attrgetter("name"))
-    return response
+    yield CHECK_UNITS * len(response.topics)
+    return (yield from _narrow_operations(acls, context, request, response))
 
 
 def _narrow_operations(
@@ -465,9 +453,10 @@ def _narrow_operations(
     context: RequestContext,
     request: MetadataRequest,
     response: MetadataResponse,
-) -> MetadataResponse:
+) -> Work[MetadataResponse]:
     if request.include_topic_authorized_operations:
         for row in response.topics:
+            yield ROW_UNITS
             if row.topic_authorized_operations >= 0:
                 bits = acls.permitted(context, TOPIC_OPERATIONS, _TOPIC, row.name or "")
                 row.topic_authorized_operations = bits

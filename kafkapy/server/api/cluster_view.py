@@ -12,10 +12,13 @@ Node = tuple[int, str, int, str | None]
 
 
 class ClusterView:
-    """The metadata of the cluster, and the brokers that have a listener."""
+    """The metadata of the cluster, and the brokers that have a listener. `broker_id` is this
+    broker's.
+    """
 
-    def __init__(self, cluster_id: str, metadata: MetadataCache) -> None:
+    def __init__(self, cluster_id: str, broker_id: int, metadata: MetadataCache) -> None:
         self.cluster_id = cluster_id
+        self.broker_id = broker_id
         self._metadata = metadata
         self._nodes: dict[str, tuple[int, list[Node]]] = {}
 

@@ -185,7 +185,7 @@ def mutations(
     return quotas.mutations(client_of(context), strict)
 
 
-def told(error: ApiError) -> str | None:
+def row_message(error: ApiError) -> str | None:
     """The message of a row; None if it equals the code's standard one."""
     return None if error.message == error.code.name else error.message
 

@@ -36,6 +36,7 @@ from kafkapy.server.api.served import AnyServed, Handle, Served
 from kafkapy.server.api.share_requests import ShareRequests
 from kafkapy.server.api.throttler import Throttler
 from kafkapy.server.api.token_requests import TokenRequests
+from kafkapy.server.api.topic_ids import with_known_ids, with_names
 from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
@@ -100,7 +101,9 @@ def produce_paths(
     answers = ProduceAnswers(metrics, cluster)
     general = handlers.produce.Handler(replicas, metrics, clock, turns, verifier, answers)
     who = authorization.authorizer
-    fast = partial(ProduceFastPath, replicas, metrics, clock, verifier, answers, quotas, who)
+    fast = partial(
+        ProduceFastPath, replicas, metrics, clock, verifier, answers, cluster, quotas, who
+    )
     return Paths(general.handle, fast)
 
 
@@ -155,7 +158,7 @@ def groups(
         ApiKey.LIST_GROUPS: partial(handlers.list_groups.handle, groups),
         ApiKey.DESCRIBE_GROUPS: partial(handlers.describe_groups.handle, groups),
         ApiKey.OFFSET_COMMIT: partial(handlers.offset_commit.handle, groups, metadata),
-        ApiKey.OFFSET_FETCH: partial(handlers.offset_fetch.handle, groups, authorization),
+        ApiKey.OFFSET_FETCH: partial(handlers.offset_fetch.handle, groups, metadata, authorization),
         ApiKey.OFFSET_DELETE: partial(handlers.offset_delete.handle, groups, authorization),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: partial(
             handlers.consumer_group_heartbeat.handle, groups, features, authorization
@@ -283,7 +286,7 @@ def cluster(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: partial(
             handlers.describe_topic_partitions.handle, cluster, authorization
         ),
-        ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, offered, features),
+        ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, offered, cluster, features),
         ApiKey.SASL_HANDSHAKE: handlers.sasl_handshake.handle,
         ApiKey.SASL_AUTHENTICATE: handlers.sasl_authenticate.handle,
     }
@@ -462,17 +465,22 @@ def _handle(
 
 
 def table(
-    handles: Mapping[int, AnyHandle], authorization: Authorization, auto_create_topics: bool
+    handles: Mapping[int, AnyHandle],
+    authorization: Authorization,
+    auto_create_topics: bool,
+    metadata: MetadataCache,
+    turns: Turns,
 ) -> dict[int, AnyServed]:
     """The APIs of a broker; with an authorizer, each with its rule."""
     served = {key: Served(*SERVED[key], handle) for key, handle in handles.items()}
+    served = with_known_ids(served)
     # Decided here, so that requests need no check without an authorizer.
-    if authorization.authorizer is None:
-        return served
-    return guard(served, rules(auto_create_topics), authorization)
+    if authorization.authorizer is not None:
+        served = guard(served, rules(auto_create_topics, turns), authorization)
+    return with_names(served, metadata)
 
 
-def rules(auto_create_topics: bool) -> dict[int, Rule]:
+def rules(auto_create_topics: bool, turns: Turns) -> dict[int, Rule]:
     """The rules of all APIs that have one."""
     rules = {**RULES, **GROUP_RULES, **TRANSACTION_RULES}
-    return {**rules, ApiKey.METADATA: metadata_rule(auto_create_topics)}
+    return {**rules, ApiKey.METADATA: metadata_rule(auto_create_topics, turns)}

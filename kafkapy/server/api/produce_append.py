@@ -24,6 +24,7 @@ from kafkapy.storage.log_append import AppendOrigin
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
+    from kafkapy.common.uuid import Uuid
     from kafkapy.record.long_preparation import PreparedAhead
     from kafkapy.replication.partition import Partition
     from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
@@ -84,8 +85,9 @@ def append(
     version: int,
     client_id: str | None,
     ahead: PreparedAhead | None = None,
+    topic_id: Uuid | None = None,
 ) -> tuple[LogAppendInfo, Partition]:
-    """Append one row, and count it.
+    """Append one row, and count it. `topic_id` is that of the request, if it has ids.
 
     Raises:
         TakesLong: nothing was done. Another thread must prepare the records (`ahead`). ApiError:
@@ -100,7 +102,7 @@ def append(
         raise ApiError(ErrorCode.INVALID_RECORD, "The request has no records for this partition")
     try:
         appended = replicas.append(
-            topic, index, records, acks, version, AppendOrigin.CLIENT, True, ahead
+            topic, index, records, acks, version, AppendOrigin.CLIENT, True, ahead, topic_id
         )
     except (ApiError, TakesLong):
         raise

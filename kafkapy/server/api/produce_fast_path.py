@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader, encode_response
 from kafkapy.protocol.messages.produce import (
@@ -44,6 +45,7 @@ from kafkapy.storage.log_append import LogAppendInfo
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.metadata.acl_authorizer import AclAuthorizer
+    from kafkapy.server.api.cluster_view import ClusterView
     from kafkapy.server.api.produce_answer import ProduceAnswers
     from kafkapy.server.api.standing_decision import Authenticated
     from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
@@ -56,8 +58,8 @@ if TYPE_CHECKING:
 class ProduceFastPath:
     """One connection's requests to one topic. `context` is that of any request of the shape."""
 
-    __slots__ = ("_answers", "_authorizer", "_client", "_client_id", "_clock", "_context",
-                 "_last_topic", "_metrics", "_quotas", "_replicas", "_right", "_shape",
+    __slots__ = ("_answers", "_authorizer", "_client", "_client_id", "_clock", "_cluster",
+                 "_context", "_last_topic", "_metrics", "_quotas", "_replicas", "_right", "_shape",
                  "_transactional_id", "_unlimited", "_verifier", "times")  # fmt: skip
 
     def __init__(
@@ -67,6 +69,7 @@ class ProduceFastPath:
         clock: Clock,
         verifier: TransactionVerifier,
         answers: ProduceAnswers,
+        cluster: ClusterView,
         quotas: ClientQuotas,
         authorizer: AclAuthorizer | None,
         context: RequestContext,
@@ -77,6 +80,7 @@ class ProduceFastPath:
         self._clock = clock
         self._verifier = verifier
         self._answers = answers
+        self._cluster = cluster
         self._quotas = quotas
         self._authorizer = authorizer
         self._context = context
@@ -94,7 +98,7 @@ class ProduceFastPath:
         before.
         """
         topics = request.topic_data
-        topic = topics[0].name if len(topics) == 1 else None
+        topic = topics[0].name if len(topics) == 1 else None  # None too for an unknown id
         repeats = topic is not None and topic == self._last_topic
         self._last_topic = topic
         if not repeats or (self._shape is not None and self._shape.match(frame) is not None):
@@ -141,6 +145,9 @@ class ProduceFastPath:
         if matched is None:
             return None
         correlation_id, index, records = matched
+        topic_id = shape.topic_id
+        if topic_id is not None and self._cluster.image.topic_name(None, topic_id) != shape.topic:
+            return None
         right = self._right
         if right is not None and not right.holds():
             return None
@@ -152,7 +159,7 @@ class ProduceFastPath:
         try:
             info, partition = append(
                 self._replicas, self._metrics, shape.topic, index, records, acks, shape.version,
-                self._client_id,
+                self._client_id, None, topic_id,
             )  # fmt: skip
         except ApiError as error:
             return self._refused(correlation_id, index, error)
@@ -188,9 +195,10 @@ class ProduceFastPath:
         self._answers.refuse_row(shape.topic, row, error)
         if shape.acks == 0:
             return CLOSE_CONNECTION
-        response = ProduceResponse(
-            responses=[TopicProduceResponse(name=shape.topic, partition_responses=[row])]
+        topic = TopicProduceResponse(
+            name=shape.topic, topic_id=shape.topic_id or ZERO_UUID, partition_responses=[row]
         )
+        response = ProduceResponse(responses=[topic])
         self._answers.add_leaders(self._context, response)
         return encode_response(response, ApiKey.PRODUCE, shape.version, correlation_id)
 

@@ -19,7 +19,7 @@ from kafkapy.replication.shares.share_sessions import (
 )
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.api.handler_support import told
+from kafkapy.server.api.handler_support import row_message
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_setup import Shares
@@ -126,7 +126,7 @@ class ShareRequests:
                 found = yield from _checked(batches, may_renew=may_renew)
                 self._acknowledge(context, key, partition, found, ended)
             except ApiError as refusal:
-                ended(partition, refusal.code, told(refusal))
+                ended(partition, refusal.code, row_message(refusal))
         if not rows:
             answered({})
 
@@ -167,7 +167,7 @@ def _checked(batches: Iterable[AckRow], *, may_renew: bool) -> Work[list[Acknowl
         if (
             row.first_offset < 0
             or count <= 0
-            or (found and found[-1].last >= row.first_offset)
+            or (found and found[-1].last > row.first_offset)
             or len(row.acknowledge_types) not in (1, count)
             or not _TYPES.issuperset(kinds)
             or (AckType.RENEW in kinds and not may_renew)

@@ -13,12 +13,11 @@ from kafkapy.server.api.authorization_rules import (
     Rule,
     each,
     named,
-    refuse_rows,
     split,
     topic,
     whole,
-    with_rows,
 )
+from kafkapy.server.api.refused_rows import refuse_rows, with_rows
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Handled, Outcome, then
 from kafkapy.server.requests.turns import Work, worked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import Uuid
@@ -12,6 +13,18 @@ from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 
 _PATTERNS_KEPT = 256
+_WORDS_OF_KAFKA: Final = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "unexpected )": "regexp/syntax: internal error",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+"""What RE2/J, which Kafka uses, calls an error of RE2."""
 
 
 class GroupTopics:
@@ -67,6 +80,8 @@ def _pattern(regex: str) -> Callable[[str], bool]:
         reason = error.args[0] if error.args else "it cannot be read"
         if isinstance(reason, bytes):
             reason = reason.decode(errors="replace")
+        kind = reason.partition(": ")[0]
+        reason = _WORDS_OF_KAFKA.get(kind, kind)
         raise ApiError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}.",

@@ -6,10 +6,14 @@ appends, so a complete copy can replace the log at once.
 
 from __future__ import annotations
 
-from kafkapy.common.errors import LogDirFailure
+import logging
+
+from kafkapy.common.errors import ApiError, LogDirFailure
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.server.ReplicaAlterLogDirsThread")
 
 
 class LogDirMoves:
@@ -34,6 +38,9 @@ class LogDirMoves:
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
             return True
+        except ApiError as error:
+            logger.warning("The move of %s goes on later: %s", topic_partition, error.message)
+            return False
 
     def _replace(self, topic_partition: TopicPartition) -> bool:
         """Replace the log with its copy, if the copy is complete."""

@@ -26,6 +26,7 @@ from kafkapy.common.cluster_state import (
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, LogDirFailure
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
 from kafkapy.replication.awaited_followers import AwaitedFollowers
 from kafkapy.replication.isr import IsrChange
 from kafkapy.replication.partition import Partition
@@ -148,8 +149,10 @@ class ReplicaManager:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         briefly: bool = False,
         ahead: PreparedAhead | None = None,
+        topic_id: Uuid | None = None,
     ) -> tuple[LogAppendInfo, Partition]:
         """Append to a partition that this broker leads, and check the requests that wait for it.
+        With `topic_id`, a partition of another topic of the same name is refused.
 
         Raises:
             ApiError: the refusal for this partition's row.
@@ -158,6 +161,8 @@ class ReplicaManager:
         partition = by_index.get(index) if by_index is not None else None
         if partition is None:
             partition = self.get(topic, index)
+        if topic_id not in (None, partition.topic_id) and not partition.topic_id.is_zero:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         log = partition.log
         high_watermark = log.high_watermark
         try:
@@ -271,7 +276,8 @@ class ReplicaManager:
             self.checked(partition)
 
     def ask_for_replicas(self) -> None:
-        """If replicas could not be hosted because descriptors were short, notify the controller.
+        """If replicas could not be hosted, or led, because descriptors were short, notify the
+        controller.
 
         It holds them for offline, as those of a failed directory, until it sends LeaderAndIsr
         again. (Kafka's broker fails the directory, and recovers when it is restarted.)
@@ -369,6 +375,7 @@ class ReplicaManager:
         try:
             done = self._apply(row, overrides)
         except ApiError as refusal:
+            self._lacks_files |= isinstance(refusal, StorageShortage)
             level = logging.INFO if isinstance(refusal, _Repetition) else logging.WARNING
             log.ignored(row.topic_partition, refusal.message, level)
             return refusal.code
@@ -460,7 +467,6 @@ class ReplicaManager:
                 row.is_new,
             )
         except StorageShortage:
-            self._lacks_files = True
             raise
         except (ApiError, LogDirFailure) as failure:
             # It is in an offline directory, or cannot be created: it cannot be served.

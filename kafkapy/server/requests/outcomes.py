@@ -127,14 +127,14 @@ Completion = Union[  # noqa: UP007
 
 
 @overload
-def then(outcome: Outcome[R], change: Callable[[R], S]) -> Outcome[S]: ...
+def then(outcome: Outcome[R], change: Callable[[R], Outcome[S]]) -> Outcome[S]: ...
 
 
 @overload
-def then(outcome: Handled[R], change: Callable[[R], S]) -> Handled[S]: ...
+def then(outcome: Handled[R], change: Callable[[R], Outcome[S]]) -> Handled[S]: ...
 
 
-def then(outcome: Handled[Any], change: Callable[[Any], S]) -> Handled[S]:
+def then(outcome: Handled[Any], change: Callable[[Any], Outcome[S]]) -> Handled[S]:
     """The outcome of a handler with `change` made of its response, now or when it comes."""
     if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
         return outcome
@@ -153,5 +153,5 @@ def then(outcome: Handled[Any], change: Callable[[Any], S]) -> Handled[S]:
     return later.response if later.done else later
 
 
-def _then(work: Work[Outcome[R]], change: Callable[[R], S]) -> Work[Outcome[S]]:
+def _then(work: Work[Outcome[R]], change: Callable[[R], Outcome[S]]) -> Work[Outcome[S]]:
     return then((yield from work), change)

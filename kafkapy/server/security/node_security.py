@@ -87,7 +87,7 @@ def node_security(
     return NodeSecurity(tls, mechanism, partial(_begin, mechanism, credentials, random))
 
 
-async def rehearse_login(security: NodeSecurity) -> None:
+async def check_login(security: NodeSecurity) -> None:
     """Find out before anything is served that this broker cannot log in with others.
 
     Raises:

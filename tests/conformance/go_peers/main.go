@@ -13,9 +13,9 @@ import (
 
 // Arguments of a verb; which of them it wants is written at `client`.
 type arguments struct {
-	Library, Verb, Servers, Topic, Codec, Group string
-	Count                                       int
-	Timestamp                                   int64
+	Library, Verb, Servers, Topic, Codec, Group, Protocol string
+	Count, Partitions, Replicas                           int
+	Timestamp                                             int64
 }
 
 type header struct {
@@ -38,6 +38,12 @@ type client interface {
 	produce(arguments, <-chan record) error
 	consume(arguments) ([]record, error)
 	offsets(arguments) (map[int32]int64, error)
+}
+
+// An administrator creates a topic, and looks up the committed offsets of a group.
+type administrator interface {
+	create(arguments) error
+	committed(arguments) (map[int32]int64, error)
 }
 
 var clients = map[string]client{
@@ -84,6 +90,14 @@ func run(chosen client, args arguments) error {
 		return printRecords(received)
 	case "time":
 		found, err := chosen.offsets(args)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(found)
+	case "create":
+		return chosen.(administrator).create(args)
+	case "committed":
+		found, err := chosen.(administrator).committed(args)
 		if err != nil {
 			return err
 		}

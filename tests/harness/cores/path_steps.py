@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from kafkapy.common.cluster_state import LEADER_DURING_DELETE
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.fetch import (
     FetchPartition,
@@ -58,6 +60,8 @@ RECORDS: Final[dict[str, bytes]] = {
     "transaction of nobody": patched(batch(1, NOW_MS), attributes=TRANSACTIONAL),
 }
 GOOD: Final = ("plain", "another", "sequence 0", "sequence 1", "transaction 0", "transaction 1")
+IDS: Final = {"t": TOPIC_ID, "unknown": Uuid(bytes([7] * 16))}
+"""Of the requests that have ids. The metadata has the first one only."""
 _TOPICS: Final = ("t", "u", "unknown", "__consumer_offsets", "__transaction_state")
 
 
@@ -69,7 +73,9 @@ def request(
         transactional_id=transactional_id,
         acks=acks,
         timeout_ms=1000,
-        topic_data=[TopicProduceData(name=topic, partition_data=[row])],
+        topic_data=[
+            TopicProduceData(name=topic, topic_id=IDS.get(topic, ZERO_UUID), partition_data=[row])
+        ],
     )
 
 
@@ -109,7 +115,7 @@ _rows = st.lists(
 produces = st.builds(
     produce,
     st.sampled_from((0, 0, 1)),
-    st.sampled_from((9, 9, 3, 5, 7, 8, 10, 11)),
+    st.sampled_from((9, 13, 9, 3, 5, 7, 8, 10, 11)),
     st.sampled_from((-1, 1, 0, -1, 1, 0, 2)),
     st.sampled_from((None, None, None, "x", "y")),
     st.sampled_from((*("t",) * 6, *("u",) * 2, *_TOPICS[2:])),
@@ -130,7 +136,7 @@ def _two_topics(client: int, version: int, acks: int, first: str, second: str) -
 
 
 two_topics = st.builds(
-    _two_topics, st.integers(0, 1), st.sampled_from((9, 11)), st.sampled_from((-1, 0, 1)),
+    _two_topics, st.integers(0, 1), st.sampled_from((9, 11, 13)), st.sampled_from((-1, 0, 1)),
     st.sampled_from(sorted(RECORDS)), st.sampled_from(sorted(RECORDS)),
 )  # fmt: skip
 
@@ -304,6 +310,8 @@ HAPPENINGS: Final = (
     _step("broker 1 leads t with 2", lambda w: w.lead("t", isr=(1, 2))),
     _step("broker 1 leads t alone", lambda w: w.lead("t", isr=(1,), replicas=(1, 2, 3))),
     _step("t is deleted", lambda w: worlds.delete(w, "t")),
+    _step("the metadata has no t", lambda w: w.parts.announce("t", leader=LEADER_DURING_DELETE)),
+    _step("the metadata has t", lambda w: w.parts.announce("t")),
     _step("two replicas at least", lambda w: w.require_in_sync(2)),
     _step("the coordinator knows no such partition", _coordinator(ErrorCode.TRANSACTION_ABORTABLE)),
     _step("the coordinator is slow", _coordinator(ErrorCode.CONCURRENT_TRANSACTIONS)),

@@ -15,6 +15,7 @@ from kafkapy.common.cluster_state import (
     UpdateMetadataPartition,
 )
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from kafkapy.common.uuid import Uuid
 from kafkapy.controller.controller import Controller
 from kafkapy.controller.events import Event
 from kafkapy.coordinator.config import TransactionConfig
@@ -227,7 +228,7 @@ class Parts:
 
     @property
     def cluster(self) -> ClusterView:
-        return ClusterView("cluster", self.metadata)
+        return ClusterView("cluster", 1, self.metadata)
 
     @property
     def authorization(self) -> Authorization:
@@ -273,7 +274,9 @@ class Parts:
     def dispatcher(self) -> Dispatcher:
         """Serves these."""
         return Dispatcher(
-            handler_table.table(self.handlers(), self.authorization, auto_create_topics=True),
+            handler_table.table(
+                self.handlers(), self.authorization, True, self.metadata, self.turns
+            ),
             self.metrics.requests,
             self.throttler,
             self.turns,
@@ -369,11 +372,13 @@ class Parts:
         wanted = FetchPartition(topic, TOPIC_ID, index, end_offset, 1)
         self.fetch_reader.fetch(FetchParams(broker_id, 0, 1, 1, 0, 17), [wanted], lambda rows: None)
 
-    def announce(self, *topics: str, leader: int = 1, epoch: int = 1) -> None:
+    def announce(
+        self, *topics: str, leader: int = 1, epoch: int = 1, topic_id: Uuid = TOPIC_ID
+    ) -> None:
         """Put topics of one partition into the metadata."""
         rows = [
             UpdateMetadataPartition(
-                topic, TOPIC_ID, 0, told(leader=leader, isr=(abs(leader),)).state, (1,)
+                topic, topic_id, 0, told(leader=leader, isr=(abs(leader),)).state, (1,)
             )
             for topic in topics
         ]

@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.uuid import Uuid
+from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages import create_topics, produce, response_class
 from kafkapy.record.builder import RecordData, build_batch
@@ -25,13 +25,15 @@ def old_records(version: int) -> bytes:
     )
 
 
-def produce_request(topic: str, records: Any, acks: int, partition: int) -> produce.ProduceRequest:
+def produce_request(
+    topic: str, records: Any, acks: int, partition: int, topic_id: Uuid = ZERO_UUID
+) -> produce.ProduceRequest:
     """Records for one partition."""
     data = produce.PartitionProduceData(index=partition, records=records)
     return produce.ProduceRequest(
         acks=acks,
         timeout_ms=10_000,
-        topic_data=[produce.TopicProduceData(name=topic, partition_data=[data])],
+        topic_data=[produce.TopicProduceData(name=topic, topic_id=topic_id, partition_data=[data])],
     )
 
 
@@ -77,7 +79,8 @@ class Wire:
 
     def produce(self, topic: str, version: int = 9, acks: int = -1, partition: int = 0) -> Any:
         records = old_records(version) if version < 3 else build_batch(RECORDS)
-        request = produce_request(topic, records, acks, partition)
+        topic_id = self.topic_ids.get(topic, ZERO_UUID)
+        request = produce_request(topic, records, acks, partition, topic_id)
         [row] = self.ask(request, version).responses[0].partition_responses
         return row
 

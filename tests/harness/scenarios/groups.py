@@ -218,7 +218,9 @@ class GroupWorld(World):
         producer: str = "",
         **options: str,
     ) -> None:
-        """A client that has not joined commits without a group."""
+        """A client that has not joined commits without a group. Transactional commits are those of
+        TxnOffsetCommit below version 6.
+        """
         group_id, generation_id, member_id, instance_id = self._identity(client, **options)
         rows = {
             partition(name): messages.OffsetToCommit(int(offset), int(epoch), metadata)
@@ -232,6 +234,7 @@ class GroupWorld(World):
             instance_id,
             duration_ms(retention),
             Producer(int(producer), 0) if producer else None,
+            names_member_epoch=not producer,
         )
         self._ask(client, request)
 

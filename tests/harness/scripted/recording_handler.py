@@ -6,11 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import AccessControlEntry, PatternType, Permission, ResourcePattern
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import Turns, finished
 
 
 class RecordingHandler:
@@ -37,7 +38,11 @@ class RecordingHandler:
             header=SimpleNamespace(api_key=key),
         )
         table = handler_table.table(
-            {key: self._handle}, Authorization(authorizer), auto_create_topics
+            {key: self._handle},
+            Authorization(authorizer),
+            auto_create_topics,
+            MetadataCache(),
+            Turns(),
         )
         self.handle = table[key].handle
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkapy.client.cluster import Cluster, error_codes
+from kafkapy.client.group_offsets import LAST_VERSION_BY_NAME, commit_offsets, commit_request
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import (
     alter_client_quotas,
     controlled_shutdown,
@@ -38,7 +40,6 @@ from kafkapy.protocol.messages import (
     list_groups,
     list_offsets,
     metadata,
-    offset_commit,
     offset_delete,
     offset_fetch,
     offset_for_leader_epoch,
@@ -59,6 +60,12 @@ USERS: Final = ("admin", "alice", "bob")
 TOPICS: Final = ("open", "pre-a", "pre-secret", "hidden", "all-see")
 UNKNOWN_ID: Final = Uuid(bytes(15) + b"u")
 AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
+# Kafka 3.9 has no versions with topic ids.
+_LAST_VERSIONS_BY_NAME: Final = {
+    ApiKey.PRODUCE: 12,
+    ApiKey.OFFSET_COMMIT: LAST_VERSION_BY_NAME,
+    ApiKey.OFFSET_FETCH: LAST_VERSION_BY_NAME,
+}
 _LOGIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 ENTRIES: Final = (
@@ -155,25 +162,11 @@ def prepare(broker: ServerProcess, directory: Path) -> None:
         assert {row.error_code for row in made.topics} == {0}, made
         for name in TOPICS:
             cluster.leader_of(TopicPartition(name, 0))
-        cluster.coordinator_request("team-a", _commit("team-a", "open", "hidden"))
+        committed = {TopicPartition(name, 0): 1 for name in ("open", "hidden")}
+        commit_offsets(cluster, "team-a", committed)
     for words in ENTRIES:
         done = acls(broker, directory, f"--add {words}")
         assert done.status == 0, done.stderr
-
-
-def _commit(group: str, *topics: str) -> Message:
-    rows = [
-        offset_commit.OffsetCommitRequestTopic(
-            name=name,
-            partitions=[
-                offset_commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
-            ],
-        )
-        for name in topics
-    ]
-    return offset_commit.OffsetCommitRequest(
-        group_id=group, generation_id_or_member_epoch=-1, topics=rows
-    )
 
 
 def matrix(broker: ServerProcess, user: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -191,10 +184,11 @@ def matrix(broker: ServerProcess, user: str) -> dict[str, list[tuple[Any, ...]]]
 
 def _answer(cluster: Cluster, request: Message) -> Any:
     """The response to a request; retried until the broker has a block of producer ids."""
-    answers = [cluster.request(request)]
+    last = _LAST_VERSIONS_BY_NAME.get(request.API_KEY)
+    answers = [cluster.request(request, max_version=last)]
 
     def is_ready() -> bool:
-        answers[0] = cluster.request(request)
+        answers[0] = cluster.request(request, max_version=last)
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS not in error_codes(answers[0])
 
     if ErrorCode.COORDINATOR_LOAD_IN_PROGRESS in error_codes(answers[0]):
@@ -302,12 +296,13 @@ def _group_requests() -> dict[str, Message]:
         offset_fetch.OffsetFetchRequestTopics(name=name, partition_indexes=[0])
         for name in ("open", "hidden")
     ]
+    of_topics = [TopicPartition(topic.name, 0) for topic in fetched]
     return {
         "coordinators": find_coordinator.FindCoordinatorRequest(
             key_type=0, coordinator_keys=["team-a", "other"]
         ),
-        "commit": _commit("team-b", "open", "hidden"),
-        "commit of others": _commit("other", "open"),
+        "commit": commit_request("team-b", dict.fromkeys(of_topics, 1)),
+        "commit of others": commit_request("other", {of_topics[0]: 1}),
         "offsets": offset_fetch.OffsetFetchRequest(
             groups=[
                 offset_fetch.OffsetFetchRequestGroup(group_id="team-a", topics=fetched),

@@ -19,8 +19,9 @@ def running_job(
     command: Sequence[str], log: Path, **environ: str
 ) -> Iterator[subprocess.Popen[str]]:
     """A job whose output is to be read. All that it started bears its mark, and has ended at the
-    end."""
+    end. Its JVM has its temporary files beside the log: it leaves them when it is killed."""
     mark = str(uuid.uuid4())
+    options = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} -Djava.io.tmpdir={log.parent}"
     with (
         log.open("w") as errors,
         subprocess.Popen(
@@ -28,7 +29,12 @@ def running_job(
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, **environ, "KAFKAPY_TEST_RUN": mark},
+            env={
+                **os.environ,
+                "SPARK_SUBMIT_OPTS": options,
+                **environ,
+                "KAFKAPY_TEST_RUN": mark,
+            },
             start_new_session=True,
         ) as process,
     ):

@@ -13,7 +13,8 @@ class FaultyFileSystem:
     """Wraps `fs`. Change number `fail_at` (from 1; 0: none) raises ENOSPC, a write half done.
 
     `for_good`: every later change fails as well. `changes` counts them. Only paths with `prefix`
-    count. `before_change` is called with the path of each change.
+    count. `before_change` is called with the path of each change, `after_write` with the path and
+    the bytes of each write.
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class FaultyFileSystem:
         self.prefix = prefix
         self.changes = 0
         self.before_change: Callable[[str], None] = lambda path: None
+        self.after_write: Callable[[str, Sequence[Buffer]], None] = lambda path, buffers: None
 
     def fails(self, path: str) -> bool:
         """Count a change of `path`; whether it is one that fails."""
@@ -116,6 +118,7 @@ class _FaultyFile:
             self._file.pwritev([whole[: len(whole) // 2]], position)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
         self._file.pwritev(buffers, position)
+        self._disk.after_write(self._path, buffers)
 
     def truncate(self, size: int) -> None:
         self._disk.check(self._path)

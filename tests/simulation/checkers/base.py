@@ -42,6 +42,9 @@ class Checker:
     def on_step(self, node: Node) -> None:
         """A broker did something."""
 
+    def on_death(self, node: Node) -> None:
+        """A broker's process is about to end, perhaps in the middle of a step."""
+
     def on_change(self, ops: Sequence[Op]) -> None:
         """A transaction changed the znodes."""
 

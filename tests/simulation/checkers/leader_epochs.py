@@ -1,27 +1,46 @@
-"""One leader per leader epoch: no two brokers ever act as leader of a partition in one epoch."""
+"""One leader per leader epoch, in one life: no two brokers ever act as leader of a partition in one
+epoch, and a broker that restarts leads in a later one. No replica goes back to an older epoch.
+
+A leader that restarts may have lost the end of its log. If it led on in its epoch, other records
+would have the same offsets and epoch. Left out are topics that are being deleted, which get no
+leader any more, and partitions of one replica.
+"""
 
 from __future__ import annotations
 
 from kafkapy.replication.partition import Partition
+from kafkapy.zk.stores import paths
 from tests.simulation.checkers.base import Checker, PartitionKey
 from tests.simulation.cluster import Cluster
 from tests.simulation.node import Node
 
 
 class LeaderEpochs(Checker):
-    """Remembers who led in each epoch."""
+    """Remembers who led in each epoch, and the latest epoch of each replica's life."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._leaders: dict[tuple[PartitionKey, int], int] = {}
+        self._leaders: dict[tuple[PartitionKey, int], tuple[int, int]] = {}
+        self._latest: dict[tuple[PartitionKey, int, int], int] = {}
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        at, epoch, mine = key.topic_partition, partition.leader_epoch, (node.broker_id, node.life)
+        latest = self._latest.get((key, *mine), epoch)
+        if epoch < latest:
+            self.violated(
+                f"{at} on broker {node.broker_id} went from leader epoch {latest} to {epoch}"
+            )
+        self._latest[key, *mine] = epoch
         if not partition.is_leader:
             return
-        epoch = partition.leader_epoch
-        leader = self._leaders.setdefault((key, epoch), node.broker_id)
+        leader, life = self._leaders.setdefault((key, epoch), mine)
         if leader != node.broker_id:
             self.violated(
-                f"{key.topic_partition} is led by {node.broker_id} in leader epoch {epoch}, in"
-                f" which {leader} led"
+                f"{at} is led by {node.broker_id} in leader epoch {epoch}, in which {leader} led"
             )
+        if life != node.life and len(partition.assigned_replicas) > 1 and not self._goes(at.topic):
+            self.violated(f"{at}: {leader} restarted, and leads on in leader epoch {epoch}")
+
+    def _goes(self, topic: str) -> bool:
+        """Whether the topic is to be deleted."""
+        return f"{paths.DELETE_TOPICS}/{topic}" in self.world.ensemble.tree.nodes

@@ -92,6 +92,7 @@ class ProducerStates(Checker):
         replay = self._read(node, key, partition)
         where = f"{key.topic_partition} on broker {node.broker_id}"
         self._compare(where, partition, replay)
+        self._snapshots_are_of_this_log(where, partition)
         high_watermark = partition.log.high_watermark
         committed = max(high_watermark, self.cluster.committed_ends.get(key, 0))
         stable = replay.stable(high_watermark, committed)
@@ -147,6 +148,13 @@ class ProducerStates(Checker):
                     )
         if replay.aborted or replay.ended:
             self._compare_aborted(where, partition, replay)
+
+    def _snapshots_are_of_this_log(self, where: str, partition: Partition) -> None:
+        """One past the end would be loaded when another log has grown to its offset."""
+        log = partition.log
+        ahead = [at for at in log.producers.snapshots.offsets if at > log.log_end_offset]
+        if ahead:
+            self.violated(f"{where} ends at {log.log_end_offset}; there are snapshots at {ahead}")
 
     def _compare_aborted(self, where: str, partition: Partition, replay: _Replay) -> None:
         log = partition.log

@@ -18,7 +18,7 @@ def test_every_kind_of_support() -> None:
     scripted = ScriptedCluster({ApiKey.METADATA: metadata()}, versions)  # type: ignore[arg-type]
     (found,) = broker_api_versions(Cluster("b:1", connector=scripted.connect))
     apis = {api.key: api for api in found.apis}
-    assert apis[0] == ApiSupport(0, "Produce", (3, 20), 12)
+    assert apis[0] == ApiSupport(0, "Produce", (3, 20), 13)
     assert apis[1] == ApiSupport(1, "Fetch", (19, 20), None, "too new")
     assert apis[2] == ApiSupport(2, "ListOffsets", None)
     assert apis[55] == ApiSupport(55, "DescribeQuorum", (0, 5), 2)

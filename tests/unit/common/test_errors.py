@@ -8,6 +8,7 @@ from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 
 OF_KAFKA_4 = {
     ErrorCode.INVALID_REGULAR_EXPRESSION,
+    ErrorCode.REBOOTSTRAP_REQUIRED,
     ErrorCode.SHARE_SESSION_LIMIT_REACHED,
 }
 

@@ -93,6 +93,16 @@ def test_a_bad_batch_ends_the_set_before_it_and_is_refused_when_it_is_the_first(
         assert down_convert(good + damaged, 1, 0, MANY) == down_convert(good, 1, 0, MANY)
 
 
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_a_flipped_bit_gets_no_new_crc(codec: Codec) -> None:
+    batch = bytearray(build_batch(ROWS, codec=codec))
+    flipped = batch.index(b"v1") + 1 if codec is Codec.NONE else 27  # in the first timestamp
+    batch[flipped] ^= 1
+    with pytest.raises(ApiError) as caught:
+        down_convert(batch, 1, 0, MANY)
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
 def test_markers_behind_each_other_are_shown_once_and_alone_as_no_message() -> None:
     marker = end_transaction_marker(
         commit=True, producer_id=7, producer_epoch=0, coordinator_epoch=1, timestamp=NOW_MS

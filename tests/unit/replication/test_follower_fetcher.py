@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.common.errors import ErrorCode, LogDirFailure
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.replication.follower_fetcher import FollowerFetcher, FollowState, LeaderRow
 from kafkapy.replication.replication_quota import ReplicationQuota
 from kafkapy.storage.log_manager import LogManager
@@ -161,6 +161,34 @@ def test_damaged_records_are_not_taken_over(three: ReplicaSet) -> None:
     row = LeaderRow(TP, ErrorCode.NONE, 1, 0, None, bad)
     broker.fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms)
     assert broker.values == []
+    assert broker.fetcher.state(TP) is FollowState.DELAYED
+
+
+def test_a_log_that_cannot_be_cut_ends_no_fetcher(
+    three: ReplicaSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the log parts from its leader's, it cannot be read."""
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a")
+    three.settle(2)
+    broker = three.brokers[2]
+    assert broker.fetcher is not None
+    request = broker.fetcher.next_fetch(three.now_ms)
+    assert request is not None
+
+    def refuse(*_: object) -> None:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, "no valid batch")
+
+    monkeypatch.setattr(type(broker.partition.log), "truncate_to", refuse)
+    row = LeaderRow(TP, ErrorCode.NONE, 0, 0, (0, 0), b"")
+    assert broker.fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms) == []
+    assert broker.fetcher.state(TP) is FollowState.DELAYED
+    row = LeaderRow(TP, ErrorCode.OFFSET_OUT_OF_RANGE, 0, 0, None, b"")
+    three.now_ms += BACKOFF_MS
+    request = broker.fetcher.next_fetch(three.now_ms)
+    assert request is not None
+    broker.fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms)
+    broker.fetcher.on_leader_offsets(TP, 0, 0, three.now_ms)
     assert broker.fetcher.state(TP) is FollowState.DELAYED
 
 

@@ -83,6 +83,8 @@ def happening(what: str) -> Step:
         [burst(), happening("quota of others"), burst(), happening("quota of a"), *[burst()] * 4],
         [burst(), happening("broker 2 leads t"), burst(), happening("broker 1 leads t"), burst()],
         [burst(acks=-1), happening("broker 1 leads t alone"), burst(acks=-1)],
+        [burst(version=13), happening("the metadata has no t"), burst(version=13)],
+        [burst(version=13, topic="unknown"), burst(version=13, acks=0, topic="unknown")],
         [happening("broker 1 leads t with 2"), burst(), follows(({}, "records before"))],
         [follows(({}, "time"), ({"row_bytes": 0}, "records after"))],
         [follows(({"min_bytes": 0}, "nothing"), ({"min_bytes": 0}, "nothing"))],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.codec import Codec
 from kafkapy.record.records import Record, iter_records
@@ -170,6 +171,20 @@ def test_old_segments_become_new_batches_where_they_shrink(tmp_path: Path, codec
     [(_, header)] = list(iter_headers(read_file(FS, path)))
     assert header.last_offset == 2
     assert cleaning.end_offset == 3
+
+
+@pytest.mark.parametrize("segment", [0, 3])
+def test_a_flipped_bit_gets_no_new_crc(tmp_path: Path, segment: int) -> None:
+    """A batch that is thinned out is encoded again: damage in what stays would look sound."""
+    builder = dirty(tmp_path)
+    path = builder.log.segments.get(segment).records.path  # type: ignore[union-attr]
+    with Path(path).open("r+b") as file:
+        file.seek(-1, 2)
+        [last] = file.read()
+        file.seek(-1, 2)
+        file.write(bytes([last ^ 1]))
+    with pytest.raises(ApiError, match="crc"):
+        clean(builder)
 
 
 def test_cleaning_uses_files_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

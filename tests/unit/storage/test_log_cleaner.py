@@ -360,7 +360,7 @@ def test_a_log_that_cannot_be_read_is_given_up_and_said(
     assert cleaning is not None
     with pytest.raises(ApiError) as caught:
         cleaning.run()
-    assert caught.value.code is ErrorCode.INVALID_RECORD
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
     worker.fail(cleaning, caught.value)
     assert "orders-0 cannot be cleaned any more" in caplog.text
     assert worker.next_cleaning(NOW_MS) is None

@@ -227,6 +227,20 @@ def test_epochs_beyond_the_end_are_forgotten(tmp_path: Path) -> None:
     assert builder.log.epochs.entries() == [(0, 0)]
 
 
+def test_epochs_come_back_where_a_power_cut_took_what_they_began_with(tmp_path: Path) -> None:
+    """Records were deleted up to 2, so the first epoch begins there; what is left is older."""
+    builder = LogBuilder(tmp_path).append(count=2)
+    size = active_log(builder).stat().st_size
+    builder.append().log.maybe_increment_log_start_offset(2, "test")
+    assert builder.log.epochs.entries() == [(0, 2)]
+    path = active_log(builder)
+    builder.kill()
+    with path.open("r+b") as file:
+        file.truncate(size)
+    builder.open()
+    assert (builder.log.log_end_offset, builder.log.epochs.entries()) == (2, [(0, 0)])
+
+
 def test_lost_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path).append()
     builder.leader_epoch = 6

@@ -11,6 +11,7 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, LogDirFailur
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.record.builder import build_batch
+from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.filesystem import FileSystem, OsFileSystem, read_file
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
@@ -20,6 +21,7 @@ from tests.harness.plugins.closing import Disk
 from tests.harness.storage.counting_filesystem import CountingFileSystem
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 from tests.harness.storage.log_builder import CLUSTER_ID, TOPIC_ID, TP, LogBuilder, row
+from tests.harness.storage.short_filesystem import ShortFileSystem
 from tests.simulation.sim_filesystem import SimFileSystem
 
 
@@ -206,6 +208,23 @@ def test_retention_runs_over_all_logs(tmp_path: Path) -> None:
     assert sum(builder.manager.retention_slices(NOW_MS + 11)) == 1
 
 
+def test_a_log_that_cannot_be_read_keeps_no_other_log_from_retention(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, retention_ms="10").append(count=2).roll().append()
+    create(builder.manager, 0)
+    other = builder.manager.logs[TopicPartition("t", 0)]
+    for _ in range(2):
+        other.append_as_leader(build_batch([row()]), 0, NOW_MS)
+        other.roll(NOW_MS)
+    other.update_high_watermark(2)
+    builder.manager.update_topic_config("t", {"retention.ms": "10"})
+    first = builder.log.segments.first
+    first.set_max_timestamp(-1, 0)
+    first._max_timestamp = None  # as after a start
+    path = Path(first.records.path)
+    path.write_bytes(bytes(len(path.read_bytes())))
+    assert sum(builder.manager.retention_slices(NOW_MS + 11)) == 2
+
+
 def test_the_volume_is_described(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     total, usable = manager.volume_bytes(str(tmp_path))
@@ -375,6 +394,25 @@ def test_a_directory_that_fails_what_was_made_together_is_told_and_the_other_goe
     assert sorted(log.log_dir for log in manager.logs.values()) == [f"{tmp_path}/b"] * 2
     for log in manager.logs.values():
         assert Path(log.directory, "partition.metadata").exists()
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_an_epoch_that_cannot_be_written_is_not_begun(tmp_path: Path, left: int) -> None:
+    """With no descriptor nothing changes; the last one is the epoch's, not the segment's."""
+    disk = ShortFileSystem(Disk())
+    manager = manager_of(tmp_path, fs=disk)  # type: ignore[arg-type]
+    create(manager, 0)
+    log = manager.logs[TopicPartition("t", 0)]
+    log.local.close_handles()
+    disk.left = left
+    with manager.together():
+        if left:
+            log.append_as_follower(build_batch([row()], leader_epoch=3), NOW_MS)
+        else:
+            with pytest.raises(StorageShortage):
+                log.append_as_follower(build_batch([row()], leader_epoch=3), NOW_MS)
+    assert manager.offline_log_dirs == []
+    assert (log.log_end_offset, log.epochs.latest) == ((1, 3) if left else (0, -1))
 
 
 def test_a_flush_under_way_does_not_mind_that_the_log_is_deleted(tmp_path: Path) -> None:

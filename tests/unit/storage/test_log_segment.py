@@ -166,6 +166,43 @@ def test_times_are_found_again_after_reopening(tmp_path: Path) -> None:
     assert again.find_by_timestamp(100, 0) is None
 
 
+def flip(path: Path, bit: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data)
+
+
+def test_a_flipped_bit_of_an_index_hides_no_record(tmp_path: Path) -> None:
+    """Batches of equal size, so that a wrong position may be another batch's."""
+    made = Segment(tmp_path)
+    positions = [made.append(1, padding=58) for _ in range(16)]
+    assert positions[1] == 128
+    made.segment.become_inactive()
+    path = tmp_path / "00000000000000001000.index"
+    entries = path.read_bytes()
+    assert len(entries) > 8
+    for bit in range(8 * len(entries)):
+        flip(path, bit)
+        segment = made.reopen()
+        found = [segment.find(1000 + i) for i in range(16)]
+        assert [f and f[0] for f in found] == positions, bit
+        flip(path, bit)
+
+
+def test_a_flipped_bit_of_a_time_index_makes_no_segment_older(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    for time in range(NOW_MS, NOW_MS + 16):
+        made.append(time, padding=60)
+    made.segment.become_inactive()
+    path = tmp_path / "00000000000000001000.timeindex"
+    for bit in range(8 * path.stat().st_size):
+        flip(path, bit)
+        segment = made.reopen()
+        known = (segment.max_timestamp, segment.offset_of_max_timestamp)
+        assert known == (NOW_MS + 15, 1015), bit
+        flip(path, bit)
+
+
 def test_truncation_drops_whole_batches_and_their_entries(tmp_path: Path) -> None:
     made = Segment(tmp_path)
     positions = [made.append(10 * (i + 1), 5, padding=60) for i in range(4)]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.groups.consumer.assignment import identified, partitions_of
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.records import CurrentAssignment
 from kafkapy.coordinator.groups.messages import UNKNOWN_MEMBER_ID, CommitOffsets, FetchOffsets
+from kafkapy.coordinator.groups.topic_source import TopicSource
 
 
-def check_commit(group: ConsumerGroup, request: CommitOffsets) -> ErrorCode:
-    """Kafka: `ConsumerGroup.validateOffsetCommit`. Transactional commits know generations only."""
+def check_commit(group: ConsumerGroup, request: CommitOffsets, topics: TopicSource) -> ErrorCode:
+    """Kafka: `ConsumerGroup.validateOffsetCommit`. Old transactional commits have no epochs."""
     if not group.holds_offsets:
         return ErrorCode.GROUP_ID_NOT_FOUND
     is_unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
@@ -20,8 +23,23 @@ def check_commit(group: ConsumerGroup, request: CommitOffsets) -> ErrorCode:
     is_classic = group.members[request.member_id].classic is not None
     if not (is_transactional or is_classic or request.names_member_epoch):
         return ErrorCode.UNSUPPORTED_VERSION
+    if _has_had_all(group.current_of(request.member_id), request, topics):
+        return ErrorCode.NONE
     error = _check_epoch(group, request.member_id, request.generation_id)
-    return ErrorCode.ILLEGAL_GENERATION if error and is_transactional else error
+    knows_epochs = request.names_member_epoch or not is_transactional
+    return error if knows_epochs or not error else ErrorCode.ILLEGAL_GENERATION
+
+
+def _has_had_all(current: CurrentAssignment, request: CommitOffsets, topics: TopicSource) -> bool:
+    """Whether the member is behind, but has had the partitions since the epoch that it names
+    (KIP-1251): its commit crossed the answer to a heartbeat."""
+    epoch = request.generation_id
+    if epoch >= current.member_epoch:
+        return False
+    held = {*partitions_of(current.assigned), *partitions_of(current.revoking)}
+    since = {each for each in held if current.assignment_epoch(each) <= epoch}
+    committed = set(partitions_of(identified(topics, request.offsets)))
+    return len(committed) == len(request.offsets) and committed <= since
 
 
 def check_fetch(group: ConsumerGroup, request: FetchOffsets) -> ErrorCode:

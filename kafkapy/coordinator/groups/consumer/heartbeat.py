@@ -110,7 +110,8 @@ def _find(core: Core, request: ConsumerHeartbeat) -> _Found:
     if group is not None and group.consumer is not None and group.consumer.holds_offsets:
         return _Found(group, group.consumer)
     if request.member_epoch != 0 or (group is not None and group.consumer is not None):
-        what = f"Consumer group {group_id} not found."
+        kind = "Group" if request.member_epoch < 0 else "Consumer group"
+        what = f"{kind} {group_id} not found."
         if group is not None:
             what = f"Group {group_id} is not a consumer group."
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, what)

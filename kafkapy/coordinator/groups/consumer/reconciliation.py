@@ -83,6 +83,7 @@ def _next(
     wanted = set(partitions_of(target.assignment))
     had = set(partitions_of(current.assigned))
     kept, revoking = had & wanted, assignment_of(had - wanted)
+    epochs = {partition: current.assignment_epoch(partition) for partition in had}
     if revoking and (owned is None or overlap(owned, revoking)):
         return CurrentAssignment(
             current.member_epoch,
@@ -90,6 +91,7 @@ def _next(
             MemberState.UNREVOKED_PARTITIONS,
             assignment_of(kept),
             revoking,
+            epochs,
         )
     given = {partition for partition in wanted - kept if is_free(partition)}
     is_whole = kept | given == wanted
@@ -99,4 +101,5 @@ def _next(
         MemberState.STABLE if is_whole else MemberState.UNRELEASED_PARTITIONS,
         assignment_of(kept | given),
         NOTHING,
+        {p: epochs.get(p, target.epoch) for p in kept | given},
     )

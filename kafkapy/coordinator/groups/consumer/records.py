@@ -2,8 +2,7 @@
 
 A key is a version and its fields in the classic encoding, a value is version 0 in the flexible one.
 Topics are written without the racks of their partitions: no assignor uses them, and Kafka 4.1 ended
-the record that has them. Only members of the classic protocol have a tagged field; others, of later
-versions, are passed over.
+the record that has them. Tagged fields of later versions are passed over.
 Kafka: `ConsumerGroup*Key` and `ConsumerGroup*Value`.
 """
 
@@ -22,9 +21,10 @@ from kafkapy.coordinator.compact_fields import (
     compact_array,
     compact_bytes,
     compact_string,
+    tagged_fields,
     uvarint,
 )
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment
+from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment, TopicIdPartition
 from kafkapy.coordinator.record_fields import I16, I32, I64, RecordReader, string_field
 
 
@@ -102,6 +102,12 @@ class CurrentAssignment(NamedTuple):
     state: MemberState = MemberState.STABLE
     assigned: Assignment = NOTHING
     revoking: Assignment = NOTHING
+    epochs: Mapping[TopicIdPartition, int] = MappingProxyType({})
+
+    def assignment_epoch(self, partition: TopicIdPartition) -> int:
+        """The epoch in which the member got a partition. Records of Kafka before 4.3 do not have
+        it (KIP-1251)."""
+        return self.epochs.get(partition, max(self.member_epoch, 0))
 
 
 class ResolvedRegex(NamedTuple):
@@ -127,6 +133,7 @@ Value: TypeAlias = (
 )  # fmt: skip
 
 _CLASSIC_TAG: Final = 0
+_EPOCHS_TAG: Final = 0
 _NOT_NULL: Final = b"\1"
 _NAMED: Final = frozenset(
     {RecordType.MEMBER, RecordType.TARGET, RecordType.CURRENT, RecordType.REGEX}
@@ -290,18 +297,47 @@ def _current(current: CurrentAssignment) -> bytes:
             I32.pack(current.member_epoch),
             I32.pack(current.previous_epoch),
             bytes([current.state]),
-            assignment_field(current.assigned),
-            assignment_field(current.revoking),
+            _given(current, current.assigned),
+            _given(current, current.revoking),
         )
     )
+
+
+def _given(current: CurrentAssignment, assignment: Assignment) -> bytes:
+    """Partitions by topic, each topic with their assignment epochs."""
+
+    def topic(topic_id: Uuid, indexes: list[int]) -> bytes:
+        given = (current.assignment_epoch(TopicIdPartition(topic_id, i)) for i in indexes)
+        epochs = compact_array(map(I32.pack, given))
+        tags = tagged_fields({_EPOCHS_TAG: epochs})
+        return topic_id + compact_array(map(I32.pack, indexes)) + tags
+
+    rows = sorted(assignment.items())
+    return compact_array(topic(topic_id, sorted(indexes)) for topic_id, indexes in rows)
+
+
+def _read_given(reader: CompactReader, epochs: dict[TopicIdPartition, int]) -> Assignment:
+    """Read partitions by topic, and put their assignment epochs into `epochs`."""
+
+    def topic() -> tuple[Uuid, frozenset[int]]:
+        topic_id, indexes = reader.uuid(), reader.compact_array(reader.i32)
+        tag = CompactReader(reader.tags().get(_EPOCHS_TAG, b"\0"), GROUP_METADATA_TOPIC)
+        partitions = (TopicIdPartition(topic_id, index) for index in indexes)
+        epochs.update(zip(partitions, tag.compact_array(tag.i32), strict=False))
+        return topic_id, frozenset(indexes)
+
+    return {topic_id: indexes for topic_id, indexes in reader.compact_array(topic) if indexes}
 
 
 def _read_current(reader: CompactReader) -> CurrentAssignment:
     member_epoch, previous_epoch, state = reader.i32(), reader.i32(), reader.i8()
     if state not in MemberState.__members__.values():
         raise reader.corrupt(f"member state {state} is not known")
-    assigned, revoking = read_assignment(reader), read_assignment(reader)
-    return CurrentAssignment(member_epoch, previous_epoch, MemberState(state), assigned, revoking)
+    epochs: dict[TopicIdPartition, int] = {}
+    assigned, revoking = _read_given(reader, epochs), _read_given(reader, epochs)
+    return CurrentAssignment(
+        member_epoch, previous_epoch, MemberState(state), assigned, revoking, epochs
+    )
 
 
 def _regex(regex: ResolvedRegex) -> bytes:

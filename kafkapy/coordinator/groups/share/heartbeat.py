@@ -43,7 +43,9 @@ def share_heartbeat(core: Core, now_ms: int, token: Token, request: ShareHeartbe
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # topics would look deleted
         if error is not ErrorCode.NONE:
             raise ApiError(error)
-        group, shares = states.find(core, request.group_id, may_create=request.member_epoch == 0)
+        kind = "Group" if request.member_epoch == _LEAVE_EPOCH else "Share group"
+        may_create = request.member_epoch == 0
+        group, shares = states.find(core, request.group_id, may_create=may_create, kind=kind)
         if request.member_epoch == _LEAVE_EPOCH:
             leaving = ConsumerHeartbeat(request.group_id, request.member_id, _LEAVE_EPOCH)
             assert group is not None, "a new group has no member that could leave"
@@ -92,10 +94,12 @@ def _check_member(core: Core, request: ShareHeartbeat, group: ShareGroup) -> Non
     epoch, known = request.member_epoch, current.member_epoch
     if epoch > known or (epoch < known and epoch != current.previous_epoch):
         size = "greater" if epoch > known else "smaller"
+        also = f", and it does not match the previous member epoch ({current.previous_epoch})"
         raise ApiError(
             ErrorCode.FENCED_MEMBER_EPOCH,
             f"The share group member has a {size} member epoch ({epoch}) than the one known by the "
-            f"group coordinator ({known}). The member must abandon all its partitions and rejoin.",
+            f"group coordinator ({known}){also if epoch < known else ''}. The member must abandon"
+            " all its partitions and rejoin.",
         )
 
 

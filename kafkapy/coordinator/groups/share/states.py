@@ -34,8 +34,10 @@ from kafkapy.coordinator.groups.share.share_group import (
 )
 
 
-def find(core: Core, group_id: str, *, may_create: bool = False) -> tuple[Group | None, ShareGroup]:
-    """The group; a new one is not registered yet.
+def find(
+    core: Core, group_id: str, *, may_create: bool = False, kind: str = "Group"
+) -> tuple[Group | None, ShareGroup]:
+    """The group; a new one is not registered yet. `kind` begins the message of an unknown one.
 
     Raises:
         ApiError: GROUP_ID_NOT_FOUND, also for a group of another protocol.
@@ -47,7 +49,7 @@ def find(core: Core, group_id: str, *, may_create: bool = False) -> tuple[Group 
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
         return group, group.consumer
     if not may_create:
-        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind} {group_id} not found.")
     return None, ShareGroup(group_id)
 
 
@@ -205,4 +207,4 @@ def _loaded(
 
 def _check_empty(group: ShareGroup) -> None:
     if group.members:
-        raise ApiError(ErrorCode.NON_EMPTY_GROUP, f"Group {group.group_id} is not empty.")
+        raise ApiError(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")

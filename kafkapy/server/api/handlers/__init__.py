@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     from kafkapy.server.api.served import Refuse
 
 _ROWS: Final = (
-    (ApiKey.PRODUCE, produce, 0, 12),
+    (ApiKey.PRODUCE, produce, 0, 13),
     (ApiKey.FETCH, fetch, 0, 18),
     (ApiKey.LIST_OFFSETS, list_offsets, 0, 11),
     (ApiKey.METADATA, metadata, 0, 13),
@@ -108,8 +108,8 @@ _ROWS: Final = (
     (ApiKey.STOP_REPLICA, stop_replica, 0, 4),
     (ApiKey.UPDATE_METADATA, update_metadata, 0, 8),
     (ApiKey.CONTROLLED_SHUTDOWN, controlled_shutdown, 0, 3),
-    (ApiKey.OFFSET_COMMIT, offset_commit, 0, 9),
-    (ApiKey.OFFSET_FETCH, offset_fetch, 0, 9),
+    (ApiKey.OFFSET_COMMIT, offset_commit, 0, 10),
+    (ApiKey.OFFSET_FETCH, offset_fetch, 0, 10),
     (ApiKey.FIND_COORDINATOR, find_coordinator, 0, 6),
     (ApiKey.JOIN_GROUP, join_group, 0, 9),
     (ApiKey.HEARTBEAT, heartbeat, 0, 4),
@@ -118,7 +118,7 @@ _ROWS: Final = (
     (ApiKey.DESCRIBE_GROUPS, describe_groups, 0, 5),
     (ApiKey.LIST_GROUPS, list_groups, 0, 5),
     (ApiKey.SASL_HANDSHAKE, sasl_handshake, 0, 1),
-    (ApiKey.API_VERSIONS, api_versions, 0, 4),
+    (ApiKey.API_VERSIONS, api_versions, 0, 5),
     (ApiKey.CREATE_TOPICS, create_topics, 0, 7),
     (ApiKey.DELETE_TOPICS, delete_topics, 0, 6),
     (ApiKey.DELETE_RECORDS, delete_records, 0, 2),
@@ -128,7 +128,7 @@ _ROWS: Final = (
     (ApiKey.ADD_OFFSETS_TO_TXN, add_offsets_to_txn, 0, 4),
     (ApiKey.END_TXN, end_txn, 0, 5),
     (ApiKey.WRITE_TXN_MARKERS, write_txn_markers, 0, 1),
-    (ApiKey.TXN_OFFSET_COMMIT, txn_offset_commit, 0, 5),
+    (ApiKey.TXN_OFFSET_COMMIT, txn_offset_commit, 0, 6),
     (ApiKey.DESCRIBE_ACLS, describe_acls, 0, 3),
     (ApiKey.CREATE_ACLS, create_acls, 0, 3),
     (ApiKey.DELETE_ACLS, delete_acls, 0, 3),

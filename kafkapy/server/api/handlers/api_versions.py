@@ -1,10 +1,11 @@
-"""ApiVersions (key 18), versions 0-4.
+"""ApiVersions (key 18), versions 0-5.
 
 Behaviour: the table of `handlers.SERVED`, without the APIs of a feature that is off. A version
 above ours is answered in v0 with UNSUPPORTED_VERSION and the range of this API alone (KIP-511), so
-that the client retries.
-Version notes: v3 has the client's software name, and the features; the response header stays v0 at
-every version.
+that the client retries. A client that means another broker, or another cluster, gets
+REBOOTSTRAP_REQUIRED.
+Version notes: v3 has the client's software name, and the features; v5 the cluster and the broker
+that the client means (KIP-1242); the response header stays v0 at every version.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from kafkapy.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import AnyApi
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
@@ -47,6 +49,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 def handle(
     served: Mapping[int, AnyApi],
+    cluster: ClusterView,
     features: ClusterFeatures,
     context: RequestContext,
     request: ApiVersionsRequest | None,
@@ -69,6 +72,8 @@ def handle(
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if _means_another(cluster, request):
+        return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     if context.version >= 3 and context.caller is not None:
         software = request.client_software_name, request.client_software_version
         context.caller.client_software = software
@@ -93,3 +98,11 @@ def handle(
             for name, level in features.levels.items()
         ],
     )
+
+
+def _means_another(cluster: ClusterView, request: ApiVersionsRequest) -> bool:
+    """Whether the request reached a broker that its client did not mean. The node id counts only
+    with a cluster id, as in Kafka.
+    """
+    meant = request.cluster_id, request.node_id
+    return request.cluster_id is not None and meant != (cluster.cluster_id, cluster.broker_id)

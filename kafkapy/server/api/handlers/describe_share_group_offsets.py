@@ -59,7 +59,7 @@ class Handler:
         self, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup, pace: Pace
     ) -> DescribeShareGroupOffsetsResponseGroup:
         self.authorization.require(context, Operation.DESCRIBE, ResourceKind.GROUP, group.group_id)
-        known = await self.offsets.known(group.group_id)
+        known = await self._known(group.group_id)
         image = self.metadata.image
         topics: dict[str, DescribeShareGroupOffsetsResponseTopic] = {}
         wanted: dict[TopicIdPartition, str] = {}
@@ -86,6 +86,15 @@ class Handler:
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=group.group_id, topics=list(topics.values())
         )
+
+    async def _known(self, group_id: str) -> set[TopicIdPartition]:
+        """The share partitions of a group; as in Kafka, an unknown group has none."""
+        try:
+            return await self.offsets.known(group_id)
+        except ApiError as refusal:
+            if refusal.code is ErrorCode.GROUP_ID_NOT_FOUND:
+                return set()
+            raise
 
     def _wanted(
         self, group: DescribeShareGroupOffsetsRequestGroup, known: set[TopicIdPartition]

@@ -38,7 +38,7 @@ from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish, pieces
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Turns, Work, finish, pieces
 
 AUTO_CREATE_WAIT_MS: Final = 1000
 _FIRST_VERSION_WITH_IDS: Final = 12
@@ -93,7 +93,7 @@ class Handler:
         topics = self.cluster.image.topics
         names: dict[str, None] = {}
         for wanted in request.topics or ():
-            yield 1
+            yield CHECK_UNITS
             if wanted.name and wanted.name not in topics and wanted.topic_id.is_zero:
                 try:
                     validate_topic_name(wanted.name)
@@ -120,10 +120,10 @@ class Handler:
                 topics.append(self._topic(context, topic, reachable))
                 yield ROW_UNITS + 2 * len(topic.partitions)
         else:
-            # Kafka takes the set of what is named.
-            asked: dict[tuple[str | None, Uuid], MetadataRequestTopic] = {}
+            # Kafka takes the set of ids, or else of names.
+            asked: dict[str | Uuid | None, MetadataRequestTopic] = {}
             for few in pieces(request.topics or ()):
-                asked.update({(wanted.name, wanted.topic_id): wanted for wanted in few})
+                asked.update({_asked_by(wanted): wanted for wanted in few})
                 yield len(few)
             for wanted in asked.values():
                 row = self._asked(context, wanted, reachable, refusals)
@@ -205,6 +205,10 @@ class Handler:
             is_internal=topic.name in INTERNAL_TOPICS,
             partitions=rows,
         )
+
+
+def _asked_by(wanted: MetadataRequestTopic) -> str | Uuid | None:
+    return wanted.name if wanted.topic_id.is_zero else wanted.topic_id
 
 
 def _check_rows(request: MetadataRequest, version: int) -> Work[None]:

@@ -1,8 +1,9 @@
-"""OffsetCommit (key 8), versions 0-9.
+"""OffsetCommit (key 8), versions 0-10.
 
 Behaviour: offsets are stored in `__consumer_offsets` with acks=all before the response. A partition
 that does not exist gets UNKNOWN_TOPIC_OR_PARTITION in its row. v0, which Kafka keeps in ZooKeeper,
-is stored like the others. Version notes: from v9 the generation may be a member epoch (KIP-848).
+is stored like the others. Version notes: from v9 the generation may be a member epoch (KIP-848);
+v10 has topic ids, which `topic_ids` resolves.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def _response(
                 OffsetCommitResponsePartition(partition_index=p.partition_index, error_code=error)
             )
             yield 2
-        topics.append(OffsetCommitResponseTopic(name=topic.name, partitions=rows))
+        topics.append(
+            OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=rows)
+        )
         yield 2
     return OffsetCommitResponse(topics=topics)
 
@@ -83,6 +86,7 @@ def refuse(request: OffsetCommitRequest, error: ApiError, version: int) -> Offse
         topics=[
             OffsetCommitResponseTopic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(
                         partition_index=p.partition_index, error_code=error.code

@@ -1,17 +1,20 @@
-"""OffsetFetch (key 9), versions 0-9.
+"""OffsetFetch (key 9), versions 0-10.
 
 Behaviour: committed offsets of one group, or of many from v8 on; -1 if there is none. Version
 notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by group (KIP-709);
-v9 has the member of a consumer group and its epoch (KIP-848).
+v9 has the member of a consumer group and its epoch (KIP-848); v10 topic ids. The row of an unknown
+id has UNKNOWN_TOPIC_ID.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsets, FetchOffsetsResult
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.metadata.image import MetadataImage
 from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -31,11 +34,14 @@ from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, finished, pieces
 
+_FIRST_VERSION_WITH_IDS: Final = 10
+
 P = TypeVar("P", OffsetFetchResponsePartition, OffsetFetchResponsePartitions)
 
 
 def handle(
     groups: GroupService,
+    metadata: MetadataCache,
     authorization: Authorization,
     context: RequestContext,
     request: OffsetFetchRequest,
@@ -44,8 +50,15 @@ def handle(
     if context.version >= 8:
         rows = []
         for group in request.groups:
+            image = metadata.image
+            unknown: list[OffsetFetchRequestTopics] = []
+            if context.version >= _FIRST_VERSION_WITH_IDS:
+                unknown = yield from _resolve(image, group)
             fetched = yield from _fetch(groups, authorization, context, group, request)
-            rows.append((yield from _group_row(group.group_id, fetched)))
+            row = yield from _group_row(group.group_id, fetched)
+            if context.version >= _FIRST_VERSION_WITH_IDS:
+                yield from _identify(image, row, unknown)
+            rows.append(row)
         return OffsetFetchResponse(groups=rows)
     topics = request.topics
     if context.version < 2 and topics is None:
@@ -53,6 +66,48 @@ def handle(
     only = OffsetFetchRequestGroup(group_id=request.group_id, topics=_nested(topics))
     fetched = yield from _fetch(groups, authorization, context, only, request)
     return (yield from _flat(topics, fetched, context.version))
+
+
+def _resolve(
+    image: MetadataImage, group: OffsetFetchRequestGroup
+) -> Work[list[OffsetFetchRequestTopics]]:
+    """Set the names of a group's topics. Removes, and returns, those whose id is unknown."""
+    known, unknown = [], []
+    for topic in group.topics or ():
+        name = image.topic_name(None, topic.topic_id)
+        if name is None:
+            unknown.append(topic)
+        else:
+            topic.name = name
+            known.append(topic)
+        yield 1
+    if unknown:
+        group.topics = known
+    return unknown
+
+
+def _identify(
+    image: MetadataImage, row: OffsetFetchResponseGroup, unknown: list[OffsetFetchRequestTopics]
+) -> Work[None]:
+    """Set the ids of a response's topics, and add the `unknown` ones. As in Kafka, a topic without
+    an id is left out; only a request for all topics finds one.
+    """
+    topics = []
+    for topic in row.topics:
+        found = image.topic(topic.name)
+        if found is not None and not found.topic_id.is_zero:
+            topic.topic_id = found.topic_id
+            topics.append(topic)
+        yield 1
+    row.topics = topics
+    refused = FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_ID)
+    for asked in () if row.error_code else unknown:
+        indexes = [TopicPartition("", index) for index in asked.partition_indexes]
+        result = FetchOffsetsResult(offsets=dict.fromkeys(indexes, refused))
+        rows = yield from _rows(result, OffsetFetchResponsePartitions)
+        row.topics.append(
+            OffsetFetchResponseTopics(topic_id=asked.topic_id, partitions=rows.get("", []))
+        )
 
 
 def _nested(

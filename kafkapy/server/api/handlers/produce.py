@@ -1,11 +1,12 @@
-"""Produce (key 0), versions 0-12.
+"""Produce (key 0), versions 0-13.
 
 Behaviour: each partition's batch is validated (`record.validation`) and appended to its log. The
 answer is sent at once with acks=1, after the high watermark has passed the batch with acks=all, and
 never with acks=0 (an error closes the connection). A batch that begins a transaction in its
 partition waits until the transaction's coordinator has verified it, or has added the partition
 (KIP-890). Version notes: v0-2 have message sets, which are converted; v8 adds record errors; v10
-the current leader (KIP-951); from v12 on partitions are added, with transaction version 2.
+the current leader (KIP-951); from v12 on partitions are added, with transaction version 2; v13 has
+topic ids, which `topic_ids` resolves.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from kafkapy.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
-from kafkapy.protocol.produce_shape import ACKS
+from kafkapy.protocol.produce_shape import ACKS, FIRST_VERSION_WITH_IDS
 from kafkapy.record.batch_rules import Room, TakesLong
 from kafkapy.record.long_preparation import PreparedAhead, prepare_at_length
 from kafkapy.record.validation import BRIEF_BYTES, PRODUCE_VERSION_V2_ONLY
@@ -135,12 +137,12 @@ class Handler:
                     if refused:
                         _check_verified(context, TopicPartition(topic.name, data.index), refused)
                     try:
-                        wait = self._append(context, topic.name, data, acks, row)
+                        wait = self._append(context, topic, data, acks, row)
                     except TakesLong as long:
                         if room is None:
                             room = Room(_keep_records(request))
                         wait = yield from self._append_at_length(
-                            context, topic.name, data, acks, row, long, room
+                            context, topic, data, acks, row, long, room
                         )
                 except ApiError as error:
                     failed = True
@@ -151,7 +153,11 @@ class Handler:
                 if is_large:
                     brief_bytes = min(len(data.records or b""), BRIEF_BYTES)
                     yield ROW_UNITS * 2 + brief_bytes // bytes_a_unit + len(row.record_errors)
-            responses.append(TopicProduceResponse(name=topic.name, partition_responses=rows))
+            responses.append(
+                TopicProduceResponse(
+                    name=topic.name, topic_id=topic.topic_id, partition_responses=rows
+                )
+            )
         if acks == 0:
             return CLOSE_CONNECTION if failed else NO_RESPONSE
         response = ProduceResponse(responses=responses)
@@ -164,7 +170,7 @@ class Handler:
     def _append_at_length(
         self,
         context: RequestContext,
-        topic: str,
+        topic: TopicProduceData,
         data: PartitionProduceData,
         acks: int,
         row: PartitionProduceResponse,
@@ -188,7 +194,7 @@ class Handler:
     def _append(
         self,
         context: RequestContext,
-        topic: str,
+        topic: TopicProduceData,
         data: PartitionProduceData,
         acks: int,
         row: PartitionProduceResponse,
@@ -198,8 +204,9 @@ class Handler:
         records.
         """
         info, partition = produce_append.append(
-            self.replicas, self.metrics, topic, data.index, data.records, acks, context.version,
-            context.header.client_id, ahead,
+            self.replicas, self.metrics, topic.name, data.index, data.records, acks,
+            context.version, context.header.client_id, ahead,
+            topic.topic_id if context.version >= FIRST_VERSION_WITH_IDS else None,
         )  # fmt: skip
         row.base_offset = info.first_offset
         row.log_append_time_ms = info.log_append_time
@@ -282,6 +289,7 @@ def refuse(
         responses=[
             TopicProduceResponse(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partition_responses=[
                     PartitionProduceResponse(
                         index=data.index, error_code=error.code, base_offset=-1

@@ -47,8 +47,9 @@ class Handler:
         rows: dict[TopicIdIndex, Sequence[AcknowledgementBatch]] = {}
         for topic in request.topics:
             for row in topic.partitions:
-                partition = TopicIdIndex(topic.topic_id, row.partition_index)
-                rows[partition] = row.acknowledgement_batches
+                if row.acknowledgement_batches:
+                    partition = TopicIdIndex(topic.topic_id, row.partition_index)
+                    rows[partition] = row.acknowledgement_batches
                 yield CHECK_UNITS
         pending: Pending[ShareAcknowledgeResponse] = Pending()
 

@@ -73,6 +73,9 @@ class Handler:
                     acks[partition] = row.acknowledgement_batches
                 yield CHECK_UNITS
         check_initial(epoch, acks)
+        fetches = request.max_wait_ms, request.min_bytes, request.max_bytes, request.max_records
+        if request.is_renew_ack and any(fetches):
+            raise ApiError(ErrorCode.INVALID_REQUEST, "A renewal must not fetch.")
         if epoch == FINAL_EPOCH:
             return (yield from self._close(context, request, key, acks))
         for gone in request.forgotten_topics_data:

@@ -1,9 +1,10 @@
-"""TxnOffsetCommit (key 28), versions 0-5.
+"""TxnOffsetCommit (key 28), versions 0-6.
 
 Behaviour: the offsets are stored in `__consumer_offsets` in the producer's transaction, and take
 effect with its marker. As for records, the transaction's coordinator must verify first that the
 partition is part of it, or add it (KIP-890). Version notes: v3 has the group's member and
-generation (KIP-447); from v5 on the partition is added, with transaction version 2. Below v2
+generation (KIP-447); from v5 on the partition is added, with transaction version 2; v6 has
+topic ids, which `topic_ids` resolves, and member epochs (KIP-1319). Below v2
 COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
 """
 
@@ -28,6 +29,7 @@ from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
 
 _FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
 _FIRST_VERSION_THAT_ADDS = 5
+_FIRST_VERSION_WITH_EPOCHS = 6
 
 
 def handle(
@@ -94,6 +96,7 @@ def _commit(
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
         producer=producer,
+        names_member_epoch=context.version >= _FIRST_VERSION_WITH_EPOCHS,
     )
 
     def response(result: CommitOffsetsResult) -> Work[TxnOffsetCommitResponse]:
@@ -119,7 +122,9 @@ def _response(
                 )
             )
             yield 2
-        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=rows))
+        topics.append(
+            TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=rows)
+        )
         yield 2
     return TxnOffsetCommitResponse(topics=topics)
 
@@ -140,6 +145,7 @@ def refuse(
         topics=[
             TxnOffsetCommitResponseTopic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=[
                     TxnOffsetCommitResponsePartition(
                         partition_index=p.partition_index, error_code=code

@@ -88,9 +88,9 @@ b heartbeats, generation 0                  WHO      OLD      OLD      OLD      
 stranger heartbeats                         WHO      WHO      WHO      WHO      WHO
 a leaves                                    WHO      ok       ok>P     ok>P     WHO
 stranger leaves                             WHO      WHO      WHO      WHO      WHO
-b commits t-0=1                             WHO      ok       REJOIN   ok       OLD
-b commits t-0=1, generation 0               WHO      OLD      OLD      OLD      OLD
-stranger commits t-0=1                      WHO      WHO      WHO      WHO      OLD
+b commits t-0=1                             WHO      ok       REJOIN   ok       NOGROUP
+b commits t-0=1, generation 0               WHO      OLD      OLD      OLD      NOGROUP
+stranger commits t-0=1                      WHO      WHO      WHO      WHO      NOGROUP
 admin commits t-0=1                         ok       WHO      WHO      WHO      ok>E
 delete offsets of t-0                       ok>D     USED     USED     USED     NOGROUP
 delete offsets of other-0                   ok>D     ok       ok       ok       NOGROUP

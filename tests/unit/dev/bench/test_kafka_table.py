@@ -24,7 +24,7 @@ def test_a_free_broker_is_faster_only_where_the_machine_was_busy(
     machine: float, bound: float
 ) -> None:
     a_fifth_s = 0.2 * (os.cpu_count() or 1) * 10  # of all processors, while 1 GB goes at 100 MB/s
-    results = Results()
+    results = Results((System.KAFKAPY, System.APACHE))
     results.add(System.KAFKAPY, [RATE], measured(100, a_fifth_s, machine))
     results.add(System.APACHE, [RATE], measured(50, 5.0, machine))
     [line] = results.lines

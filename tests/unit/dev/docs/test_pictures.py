@@ -87,7 +87,7 @@ def test_bars_are_as_long_as_their_values() -> None:
 
 def test_the_chart_of_the_benchmark_has_at_most_twelve_bars() -> None:
     assert len(kafka_table.PLOTTED) == len(set(kafka_table.PLOTTED)) <= 12
-    chart = kafka_table.chart({"produce, 100 B": ("23.2", "20.6", 1.13)})
+    chart = kafka_table.chart({"produce, 100 B": ("23.2", "20.6", 1.13)}, "3.9.1")
     assert "1.13 (23.2 / 20.6 MB/s)" in words(chart)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dev.verify import newcomer
+from dev.verify.leftovers import OF_OTHERS
 from dev.verify.newcomer import MARK, Before, left_behind
 
 IDLE = "import signal; print(flush=True); signal.pause()"
@@ -49,7 +50,7 @@ def test_files_in_the_home_directory_and_in_the_clone(tmp_path: Path) -> None:
     (tmp_path / "home" / "derby.log").write_text("")
     lines = list(left_behind(known, tmp_path / "home", []))
     assert f"file: {tmp_path}/home/derby.log" in lines
-    assert f"file: /tmp/pytest-of-{newcomer.USER}" not in lines
+    assert all(f"file: /tmp/{name}" not in lines for name in OF_OTHERS)
 
 
 def test_a_process_is_named_and_ended(tmp_path: Path) -> None:

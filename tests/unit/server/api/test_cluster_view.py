@@ -30,7 +30,7 @@ def update(
 
 def test_clients_are_shown_the_brokers_of_their_listener_in_order() -> None:
     metadata = MetadataCache()
-    made = ClusterView("cluster", metadata)
+    made = ClusterView("cluster", 1, metadata)
     inside = [Endpoint("INSIDE", f"in{i}", 9093) for i in range(4)]
     outside = Endpoint("OUTSIDE", "out1", 443)
     three, one = BrokerInfo(3, (inside[3],), "r3"), BrokerInfo(1, (inside[1], outside))

@@ -11,6 +11,7 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import (
     RequestHeader,
@@ -31,6 +32,7 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.dispatcher import Dispatcher
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.topic_ids import FORMS
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
@@ -44,7 +46,7 @@ HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
 
 
 def table(handlers: handler_table.Handlers, authorizer: AclAuthorizer | None = None) -> Any:
-    return handler_table.table(handlers, Authorization(authorizer), auto_create_topics=True)
+    return handler_table.table(handlers, Authorization(authorizer), True, MetadataCache(), Turns())
 
 
 class Desk:
@@ -168,7 +170,7 @@ def test_a_client_from_the_future_learns_which_api_versions_it_may_ask(desk: Des
     answer = read(parts, ApiVersionsResponse, 0)
     assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
     [row] = answer.api_keys
-    assert (row.api_key, row.min_version, row.max_version) == (18, 0, 4)
+    assert (row.api_key, row.min_version, row.max_version) == (18, 0, 5)
 
 
 def test_a_late_answer_is_encoded_for_the_request_it_belongs_to(desk: Desk) -> None:
@@ -181,12 +183,12 @@ def test_a_late_answer_is_encoded_for_the_request_it_belongs_to(desk: Desk) -> N
 
 
 def test_rules_stand_before_handlers_only_where_there_is_an_authorizer() -> None:
-    handlers = dict.fromkeys(SERVED, Mock())
+    handlers = dict.fromkeys(SERVED.keys() - FORMS.keys(), Mock())
     plain = table(handlers)
     assert {key: served.handle for key, served in plain.items()} == handlers
     guarded = table(handlers, AclAuthorizer())
     changed = [key for key, served in guarded.items() if served != plain[key]]
-    assert set(changed) == set(handler_table.rules(auto_create_topics=True))
+    assert set(changed) == set(handler_table.rules(True, Turns())) - FORMS.keys()
 
 
 def named(count: int) -> DescribeGroupsRequest:

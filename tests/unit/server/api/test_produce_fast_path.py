@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.uuid import Uuid
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import decode_response, encode_request
@@ -37,7 +38,7 @@ from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.server_parts import Parts
 from tests.harness.scripted.transports import FakeTransport
 from tests.harness.storage.batches import patched
-from tests.harness.storage.partitions import batch
+from tests.harness.storage.partitions import TOPIC_ID, batch
 
 NONE = ErrorCode.NONE
 
@@ -95,10 +96,14 @@ class Producer:
 
 
 def request(
-    index: int = 0, records: bytes | None = None, topic: str = "t", acks: int = -1
+    index: int = 0,
+    records: bytes | None = None,
+    topic: str = "t",
+    acks: int = -1,
+    topic_id: Uuid = TOPIC_ID,
 ) -> ProduceRequest:
     row = PartitionProduceData(index=index, records=records or batch(2, NOW_MS))
-    topics = [TopicProduceData(name=topic, partition_data=[row])]
+    topics = [TopicProduceData(name=topic, topic_id=topic_id, partition_data=[row])]
     return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=topics)
 
 
@@ -120,10 +125,11 @@ def producer(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> Producer:
     return Producer(parts, monkeypatch)
 
 
-@pytest.mark.parametrize("version", [3, 7, 9, 11])
+@pytest.mark.parametrize("version", [3, 7, 9, 11, 13])
 def test_the_third_request_is_answered_as_the_first(
     parts: Parts, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
+    parts.announce("t")
     producer = Producer(parts, monkeypatch, version)
     rows = producer.send(*[request() for _ in range(4)])
     expected = [PartitionProduceResponse(base_offset=2 * n) for n in range(4)]
@@ -136,6 +142,22 @@ def test_the_third_request_is_answered_as_the_first(
     counters = parts.metrics.topics["t"]
     assert (counters.produces, counters.messages_in) == (4, 8)
     assert parts.metrics.requests.by_name["Produce"].count == 4
+
+
+def test_a_topic_that_is_created_anew_gets_no_records_of_the_old_one(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither with the old id, which is in the shape of the connection, nor before the replica
+    knows the new one."""
+    parts.announce("t")
+    producer = Producer(parts, monkeypatch, 13)
+    producer.send(*[request() for _ in range(3)])
+    new = Uuid(bytes([9] * 16))
+    parts.announce("t", topic_id=new)
+    rows = producer.send(request(), request(topic_id=new), request())
+    assert [row.error_code for row in rows] == [ErrorCode.UNKNOWN_TOPIC_ID] * 3
+    assert [row.base_offset for row in rows] == [-1] * 3
+    assert parts.replicas.partitions["t"][0].log.log_end_offset == 6
 
 
 def test_partitions_of_a_topic_share_the_way(parts: Parts, producer: Producer) -> None:

@@ -79,3 +79,20 @@ def test_the_rate_is_kept(moving: Moving) -> None:
 
 def test_nothing_to_do(moving: Moving) -> None:
     assert not moving.moves.step()
+
+
+def test_a_log_that_cannot_be_read_moves_later_and_holds_no_other_back(moving: Moving) -> None:
+    for index, tp in ((0, T0), (1, T1)):
+        moving.produce(index)
+        moving.futures.move(tp, moving.elsewhere(tp))
+    path = Path(moving.partitions[0].log.segments.active.records.path)
+    sound = path.read_bytes()
+    path.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+    for _ in range(6):
+        moving.moves.step()
+    assert moving.partitions[0].log.log_dir == moving.place[T0]
+    assert moving.partitions[1].log.log_dir == moving.elsewhere(T1)
+    path.write_bytes(sound)
+    while moving.moves.step():
+        pass
+    assert moving.partitions[0].log.log_dir == moving.elsewhere(T0)

@@ -118,6 +118,27 @@ def test_a_replica_that_lacked_descriptors_is_asked_for_once(tmp_path: Path) -> 
     assert parts.tell(told()).partition_errors == {TP: ErrorCode.NONE}
 
 
+def test_a_replica_that_lacks_descriptors_begins_to_lead_when_it_is_asked_again(
+    tmp_path: Path,
+) -> None:
+    """The epoch could not be written: that costs neither the directory nor the broker."""
+    disk = ShortFileSystem(Disk())
+    parts = Parts(tmp_path, fs=disk)  # type: ignore[arg-type]
+    parts.lead(leader=2, isr=(1, 2))
+    parts.replicas.on_fatal = lambda failure: pytest.fail(str(failure))
+    asked: list[bool] = []
+    parts.replicas.on_log_dir_failure = lambda: asked.append(True)
+    row = told(isr=(1,), leader_epoch=1, partition_epoch=1)
+    disk.left = 0
+    assert parts.tell(row).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
+    assert not parts.replicas.get("t", 0).is_leader
+    disk.left = None
+    parts.replicas.ask_for_replicas()
+    assert asked == [True]
+    assert parts.tell(row).partition_errors == {TP: ErrorCode.NONE}
+    assert parts.replicas.get("t", 0).is_leader
+
+
 def test_a_log_of_another_topic_of_that_name_is_not_taken_over(parts: Parts) -> None:
     parts.logs.get_or_create_log(TP, Uuid(bytes(15) + b"\7"), {}, True)
     assert parts.tell(told()).partition_errors == {TP: ErrorCode.INCONSISTENT_TOPIC_ID}

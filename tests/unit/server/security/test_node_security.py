@@ -14,8 +14,8 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.security.node_security import (
     PLAINTEXT,
     NodeSecurity,
+    check_login,
     node_security,
-    rehearse_login,
 )
 from kafkapy.server.security.oauth import OAuth
 from tests.harness.cores.ports import ManualClock, SeededRandom
@@ -75,8 +75,8 @@ def test_it_logs_in_with_others_by_kerberos(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.thread is not None
     with_rehearsal = found._replace(check=lambda: rehearsed.append(True))
     rehearsed: list[bool] = []
-    asyncio.run(rehearse_login(with_rehearsal))
-    asyncio.run(rehearse_login(PLAINTEXT))
+    asyncio.run(check_login(with_rehearsal))
+    asyncio.run(check_login(PLAINTEXT))
     assert rehearsed == [True]
 
 

@@ -78,9 +78,9 @@ def test_noise_in_the_last_write_is_cut_too() -> None:
 def test_damage_before_the_last_write_refuses_to_start(frame: int) -> None:
     """In the length too, which says where the next frame begins."""
     file, sizes, _ = written()
-    for byte in range(13):
+    for byte in range([0, *sizes][frame], sizes[frame]):
         data = bytearray(file.data)
-        data[[0, *sizes][frame] + byte] ^= 0x55
+        data[byte] ^= 1 << byte % 8
         with pytest.raises(JournalCorrupt, match="embedded store is damaged"):
             server(BytesFile(bytes(data)))
     with pytest.raises(JournalCorrupt):

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.effects import Producer
-from kafkapy.coordinator.groups.messages import FetchOffsets
+from kafkapy.coordinator.groups.messages import FetchOffsets, OffsetToCommit
 from tests.harness.cores.consumer_shell import ConsumerShell
 from tests.harness.cores.group_shell import T0
 
@@ -16,6 +17,7 @@ NONE = ErrorCode.NONE
 UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 STALE = ErrorCode.STALE_MEMBER_EPOCH
 PRODUCER = Producer(1, 0)
+Offsets = dict[TopicPartition, OffsetToCommit]
 
 
 def committed(shell: ConsumerShell, **fields: Any) -> ErrorCode:
@@ -39,8 +41,14 @@ def committed(shell: ConsumerShell, **fields: Any) -> ErrorCode:
         ),
         ({"producer": PRODUCER}, NONE),
         ({"producer": PRODUCER, "member_id": "m", "generation_id": 1}, NONE),
+        ({"producer": PRODUCER, "member_id": "m", "generation_id": 0}, STALE),
         (
-            {"producer": PRODUCER, "member_id": "m", "generation_id": 0},
+            {
+                "producer": PRODUCER,
+                "member_id": "m",
+                "generation_id": 0,
+                "names_member_epoch": False,
+            },
             ErrorCode.ILLEGAL_GENERATION,
         ),
         ({"producer": PRODUCER, "member_id": "n", "generation_id": 1}, UNKNOWN),
@@ -50,6 +58,19 @@ def test_a_commit(fields: dict[str, Any], error: ErrorCode) -> None:
     shell = ConsumerShell()
     shell.consumer("m")
     assert committed(shell, **fields) is error
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({}, ErrorCode.GROUP_ID_NOT_FOUND),
+        ({"names_member_epoch": False}, ErrorCode.ILLEGAL_GENERATION),
+        ({"producer": PRODUCER}, ErrorCode.GROUP_ID_NOT_FOUND),
+        ({"producer": PRODUCER, "names_member_epoch": False}, UNKNOWN),
+    ],
+)
+def test_a_commit_of_a_member_in_an_unknown_group(fields: dict[str, Any], error: ErrorCode) -> None:
+    assert committed(ConsumerShell(), member_id="m", generation_id=1, **fields) is error
 
 
 def test_a_classic_member_has_a_generation() -> None:
@@ -71,16 +92,34 @@ def test_anybody_may_commit_for_an_empty_group() -> None:
     assert committed(shell, member_id="m", generation_id=1) is UNKNOWN
 
 
-def test_a_commit_of_an_epoch_that_has_passed_is_stale() -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["", "after a failover"])
+def test_a_commit_of_an_epoch_that_has_passed(again: bool) -> None:
+    """It is taken for partitions that the member has had since then (KIP-1251)."""
     shell = ConsumerShell()
     first = shell.consumer("a")
-    assert committed(shell, member_id="a", generation_id=1) is NONE
-    shell.consumer("b")
+    shell.topics.grow("t", 5)
     first.beat()
-    assert committed(shell, member_id="a", generation_id=1) is NONE  # it commits before it revokes
+    second = shell.consumer("b")
     first.beat()
-    assert committed(shell, member_id="a", generation_id=1) is STALE
-    assert committed(shell, member_id="a", generation_id=2) is NONE
+    given = OffsetToCommit(1)
+    kept, moved, grown = ({TopicPartition("t", index): given} for index in (0, 3, 4))
+
+    def code(epoch: int, offsets: Offsets) -> ErrorCode:
+        if again:
+            shell.fail_over()
+        return committed(shell, member_id="a", generation_id=epoch, offsets=offsets)
+
+    # It commits before it revokes.
+    assert [code(1, moved), code(1, grown), code(2, grown)] == [NONE, STALE, NONE]
+    first.beat()
+    assert [code(1, kept), code(2, moved), code(3, kept)] == [NONE, STALE, NONE]
+    errors = shell.replies[shell.commit(member_id="a", generation_id=2, offsets=kept | moved)]
+    assert set(errors.errors.values()) == {STALE}
+    second.leave()
+    first.beat()
+    assert [code(3, kept), code(3, moved), code(4, moved)] == [NONE, STALE, NONE]
+    deleted = {TopicPartition("gone", 0): given}
+    assert [code(3, deleted), code(5, kept)] == [STALE, STALE]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,10 @@ def some(*indexes: int) -> Assignment:
     return {A: frozenset(indexes)} if indexes else {}
 
 
+def given(epochs: dict[int, int]) -> dict[TopicIdPartition, int]:
+    return {TopicIdPartition(A, index): epoch for index, epoch in epochs.items()}
+
+
 def all_but(*indexes: int) -> Callable[[TopicIdPartition], bool]:
     return lambda partition: partition.partition not in indexes
 
@@ -88,7 +92,35 @@ ROWS = {
 @pytest.mark.parametrize("row", ROWS)
 def test_transition(row: str) -> None:
     (current, target, is_free, owned), after = ROWS[row]
-    assert reconcile(current, Target(5, target), is_free, owned) == after
+    found = reconcile(current, Target(5, target), is_free, owned)
+    assert found._replace(epochs={}) == after._replace(epochs={})
+
+
+@pytest.mark.parametrize(
+    ("current", "owned", "epochs"),
+    [
+        (CurrentAssignment(), NOTHING, {0: 5, 1: 5}),
+        (CurrentAssignment(4, 3, STABLE, some(0), NOTHING, given({0: 2})), None, {0: 2, 1: 5}),
+        (CurrentAssignment(4, 3, STABLE, some(0)), None, {0: 4, 1: 5}),
+        (CurrentAssignment(5, 4, UNRELEASED, some(0), NOTHING, given({0: 2})), None, {0: 2, 1: 5}),
+        (
+            CurrentAssignment(4, 3, STABLE, some(0, 2), NOTHING, given({0: 2, 2: 3})),
+            None,
+            {0: 2, 2: 3},
+        ),
+        (
+            CurrentAssignment(4, 3, STABLE, some(0, 2), NOTHING, given({0: 2, 2: 3})),
+            some(0),
+            {0: 2, 1: 5},
+        ),
+    ],
+    ids=["new", "more", "of a record without epochs", "released", "to revoke", "revoked"],
+)
+def test_a_partition_has_the_epoch_in_which_it_was_given(
+    current: CurrentAssignment, owned: Assignment | None, epochs: dict[int, int]
+) -> None:
+    found = reconcile(current, Target(5, some(0, 1)), all_but(), owned)
+    assert found.epochs == given(epochs)
 
 
 def test_a_member_is_reconciled_in_the_targets_epoch_when_it_has_all() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.coordinator.groups.consumer.assignment import TopicIdPartition
 from kafkapy.coordinator.groups.consumer.records import (
     ClassicMember,
     ConsumerKey,
@@ -75,9 +76,11 @@ ROWS: Mapping[str, tuple[ConsumerKey, Value, str, str]] = {
             MemberState.UNREVOKED_PARTITIONS,
             {A: frozenset({0})},
             {A: frozenset({1})},
+            {TopicIdPartition(A, 0): 5, TopicIdPartition(A, 1): 6},
         ),
         f"0008 {GROUP} 0001 6d",
-        f"0000 00000007 00000006 01 02 {_A} 02 00000000 00 02 {_A} 02 00000001 00 00",
+        f"0000 00000007 00000006 01 02 {_A} 02 00000000 01 00 05 02 00000005"
+        f" 02 {_A} 02 00000001 01 00 05 02 00000006 00",
     ),
     "regex": (
         ConsumerKey(RecordType.REGEX, "g", "a.*"),
@@ -106,6 +109,9 @@ def test_racks_and_tags_of_other_versions_are_passed_over() -> None:
     topics = f"0000 02 {_A} 0274 00000003 02 00000000 02 0272 00 00 00"
     key = ConsumerKey(RecordType.TOPICS, "g")
     assert read_value(key, bytes.fromhex(topics)) == {"t": TopicMetadata(A, "t", 3)}
+    current = f"0000 00000007 00000006 00 02 {_A} 02 00000000 00 01 00"
+    found = read_value(ConsumerKey(RecordType.CURRENT, "g", "m"), bytes.fromhex(current))
+    assert found == CurrentAssignment(7, 6, MemberState.STABLE, {A: frozenset({0})})
     epoch = "0000 00000007 01 00 08 0000000000000001"
     assert read_value(ConsumerKey(RecordType.GROUP_EPOCH, "g"), bytes.fromhex(epoch)) == 7
 

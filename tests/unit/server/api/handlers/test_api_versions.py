@@ -11,9 +11,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.handlers import SERVED, api_versions
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import GROUP_VERSION, ClusterFeatures
@@ -28,14 +33,17 @@ NOT_SERVED = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: "3.9.1 answers UNSUPPORTED_VERSION",
 }
 LATER = {
-    ApiKey.PRODUCE: 12,
+    ApiKey.PRODUCE: 13,
     ApiKey.FETCH: 18,
     ApiKey.LIST_OFFSETS: 11,
     ApiKey.METADATA: 13,
+    ApiKey.OFFSET_COMMIT: 10,
+    ApiKey.OFFSET_FETCH: 10,
+    ApiKey.API_VERSIONS: 5,
     ApiKey.DESCRIBE_CLUSTER: 2,
     ApiKey.UPDATE_FEATURES: 2,
     ApiKey.END_TXN: 5,
-    ApiKey.TXN_OFFSET_COMMIT: 5,
+    ApiKey.TXN_OFFSET_COMMIT: 6,
 }
 """The last versions of APIs that Kafka 4 has extended."""
 # Of its KRaft mode.
@@ -57,10 +65,11 @@ WITH: Any = SimpleNamespace(
 )
 
 
-def answered(features: ClusterFeatures, version: int = 2) -> ApiVersionsResponse:
+def answered(features: ClusterFeatures, version: int = 2, **meant: Any) -> ApiVersionsResponse:
     context = RequestContext(RequestHeader(18, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
-    request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
-    return api_versions.handle(SERVED, features, context, request)
+    request = ApiVersionsRequest(client_software_name="test", client_software_version="1", **meant)
+    cluster = ClusterView("ours", 1, MetadataCache())
+    return api_versions.handle(SERVED, cluster, features, context, request)
 
 
 def served(features: ClusterFeatures) -> dict[int, tuple[str, int, int]]:
@@ -102,6 +111,22 @@ def test_features_are_those_of_the_broker_and_of_the_cluster() -> None:
     assert answer.finalized_features_epoch == 8
     without = answered(WITHOUT, 4)
     assert (without.finalized_features, without.finalized_features_epoch) == ([], 7)
+
+
+@pytest.mark.parametrize(
+    ("meant", "code"),
+    [
+        ({}, ErrorCode.NONE),
+        ({"cluster_id": "ours", "node_id": 1}, ErrorCode.NONE),
+        ({"cluster_id": "ours", "node_id": 2}, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ({"cluster_id": "other", "node_id": 1}, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ({"cluster_id": "ours"}, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ({"node_id": 2}, ErrorCode.NONE),
+    ],
+)
+def test_a_client_that_means_another_broker_is_told(meant: dict[str, Any], code: int) -> None:
+    answer = answered(WITH, 5, **meant)
+    assert (answer.error_code, bool(answer.api_keys)) == (code, code == ErrorCode.NONE)
 
 
 def test_each_exception_is_one_that_apache_kafka_lists() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsetsResult
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -51,7 +52,7 @@ def test_rows_are_looked_up_and_made_a_few_at_a_time(version: int, answers: Any,
     groups = Mock(answer=answers)
 
     def work() -> Any:
-        return offset_fetch.handle(groups, Authorization(None), context, request)
+        return offset_fetch.handle(groups, MetadataCache(), Authorization(None), context, request)
 
     steps = list(work())
     assert max(steps) < 3 * ROWS_AT_ONCE

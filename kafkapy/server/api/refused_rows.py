@@ -1,0 +1,77 @@
+"""Refuses some rows of a request, and handles the others."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.server.api.handler_support import refusal
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.served import AnyServed, Served
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, CloseConnection, Outcome, then
+from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces, worked
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.schema import Message
+
+M = TypeVar("M", bound="Message")
+R = TypeVar("R", bound="Message")
+
+
+def handle_others(
+    served: AnyServed,
+    context: RequestContext,
+    request: Message,
+    rows: str,
+    answer: str,
+    passed: Sequence[object],
+    refused: Mapping[ErrorCode, Sequence[object]],
+) -> Work[Outcome[Message]]:
+    """Handle the `passed` rows of the field `rows`. The refused ones are appended to `answer` of
+    the response.
+    """
+    if not refused:
+        return (yield from worked(served.handle(context, request)))
+    answers: list[Message] = []
+    closes = False
+    for code, denied in refused.items():
+        for few in pieces(denied):
+            part = yield from refuse_rows(served, context, with_rows(request, rows, few), code)
+            if part is CLOSE_CONNECTION:  # a produce without acknowledgement
+                closes = True
+            else:
+                answers.append(part)
+            yield ROW_UNITS * len(few)
+    if closes:
+        if passed:
+            yield from worked(served.handle(context, with_rows(request, rows, passed)))
+        return CLOSE_CONNECTION
+    if not passed:
+        return _joined(answers[0], answers[1:], answer)
+    outcome = yield from worked(served.handle(context, with_rows(request, rows, passed)))
+    return then(outcome, lambda response: _joined(response, answers, answer))
+
+
+def refuse_rows(
+    served: Served[M, R], context: RequestContext, request: M, code: ErrorCode
+) -> Work[R | CloseConnection]:
+    """The refusal of a request with some of its rows, one of which may have 80,000 partitions."""
+    made = refusal(served.refuse, request, ApiError(code), context.version)
+    return (yield from made) if isinstance(made, Generator) else made
+
+
+def with_rows(request: M, field: str, rows: Sequence[object]) -> M:
+    """A copy of a request with other rows."""
+    changed = copy.copy(request)
+    setattr(changed, field, rows)
+    return changed
+
+
+def _joined(response: M, others: Sequence[M], field: str) -> M:
+    rows = list(getattr(response, field))
+    for other in others:
+        rows += getattr(other, field)
+    setattr(response, field, rows)
+    return response

@@ -1,0 +1,42 @@
+"""Consumers read below the high watermark only, from followers too (KIP-392)."""
+
+from __future__ import annotations
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.replication.partition import Partition
+from tests.simulation.checkers.base import Checker, PartitionKey
+from tests.simulation.cluster import Cluster
+from tests.simulation.node import Node
+
+
+class CommittedReads(Checker):
+    """Holds each poll against the highest high watermark that any replica has had by then: one that
+    was replaced and does not know it may commit what its successor has."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._highest: dict[TopicPartition, int] = {}
+        self._problem = ""
+        cluster.history.on_polled = self._polled
+
+    def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        self._note(partition)
+
+    def on_death(self, node: Node) -> None:
+        """Answers of its last step may arrive."""
+        for partition in node.partitions():
+            self._note(partition)
+
+    def _note(self, partition: Partition) -> None:
+        at = partition.topic_partition
+        self._highest[at] = max(self._highest.get(at, 0), partition.log.high_watermark)
+
+    def _polled(self, at: TopicPartition, last: int) -> None:
+        """After a loss, old answers may still come."""
+        end = self._highest.get(at, 0)
+        if last >= end and at not in self.cluster.history.losses and not self._problem:
+            self._problem = f"offset {last} of {at} was read: no high watermark is beyond {end}"
+
+    def on_step(self, node: Node) -> None:
+        if self._problem:
+            self.violated(self._problem)

@@ -1,0 +1,140 @@
+"""A transaction's markers are written when its decision is replicated; it is complete when every
+partition has one.
+
+A coordinator that acts on a decision of its own log alone may lose it: the next one decides anew,
+and other partitions get other markers. A marker names the epoch of its coordinator, by which
+leaders refuse those of former ones: it is none of before the producer's first decision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
+from kafkapy.coordinator.transactions.log_records import read_transaction
+from kafkapy.coordinator.transactions.state import COMPLETE, PREPARED, TransactionState
+from kafkapy.record.batch_header import BatchHeader, iter_headers
+from kafkapy.record.control import (
+    ControlRecordType,
+    EndTransactionMarker,
+    read_end_transaction_marker,
+)
+from kafkapy.record.records import batch_records
+from kafkapy.replication.partition import Partition
+from tests.simulation.checkers.base import Checker, PartitionKey
+from tests.simulation.cluster import Cluster
+from tests.simulation.node import Node
+
+_READ_BYTES: Final = 1 << 20
+_AT: Final = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
+
+
+@dataclass(slots=True)
+class _Decision:
+    """The last one of a producer id. `marked` are the partitions that have its marker."""
+
+    offset: int
+    commits: bool
+    partitions: frozenset[TopicPartition]
+    marked: set[TopicPartition] = field(default_factory=set)
+
+
+class Decisions(Checker):
+    """Reads what leaders append: decisions in the coordinator's log, markers elsewhere."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._key: PartitionKey | None = None
+        self._read: dict[PartitionKey, tuple[int, int]] = {}
+        """Leader epoch, and up to where its leader's log was read."""
+        self._decisions: dict[int, _Decision] = {}
+        self._first_epochs: dict[int, int] = {}
+        """The coordinator's epoch when a producer id had its first decision."""
+        self._markers: list[tuple[TopicPartition, int, EndTransactionMarker]] = []
+        self._completed: list[int] = []
+        """What was seen in this step: it may have moved the high watermark first."""
+
+    def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        if not partition.is_leader or not self.cluster.plan.transactional_ids:
+            return
+        epoch, position = self._read.get(key, (-1, 0))
+        if partition.leader_epoch < epoch:
+            return
+        log = partition.log
+        if partition.leader_epoch > epoch:
+            # Of what was not committed its leader may have something else.
+            position = min(position, self.cluster.committed_ends.get(key, 0))
+        position = max(min(position, log.log_end_offset), log.log_start_offset)
+        while position < log.log_end_offset:
+            before = position
+            records = log.read(position, _READ_BYTES, log.log_end_offset, True).records
+            for at, header in iter_headers(records):
+                if key.topic_partition == _AT:
+                    self._key = key
+                    self._coordinated(header, records, at)
+                elif header.is_control:
+                    [record] = batch_records(records, header, at)
+                    marker = read_end_transaction_marker(record.key, record.value)
+                    assert marker is not None
+                    self._markers.append((key.topic_partition, header.producer_id, marker))
+                position = header.next_offset
+            if position == before:
+                break
+        self._read[key] = partition.leader_epoch, position
+
+    def _coordinated(self, header: BatchHeader, records: bytes, position: int) -> None:
+        """The coordinator wrote a batch of transactions."""
+        for record in batch_records(records, header, position):
+            if record.value is None:
+                continue
+            found = read_transaction("", record.value)
+            known = self._decisions.get(found.producer_id)
+            if found.state in PREPARED:
+                self._first_epochs.setdefault(found.producer_id, header.partition_leader_epoch)
+                commits = found.state is TransactionState.PREPARE_COMMIT
+                if known is None or (known.offset, known.commits) != (record.offset, commits):
+                    partitions = frozenset(found.partitions)
+                    decision = _Decision(record.offset, commits, partitions)
+                    self._decisions[found.producer_id] = decision
+            elif found.state in COMPLETE:
+                self._completed.append(found.producer_id)
+
+    def on_step(self, node: Node) -> None:
+        for marker in self._markers:
+            self._marked(*marker)
+        for producer_id in self._completed:
+            self._is_complete(producer_id)
+        self._markers.clear()
+        self._completed.clear()
+
+    def _is_complete(self, producer_id: int) -> None:
+        decision = self._decisions.get(producer_id)
+        if decision is None:
+            return
+        losses = self.cluster.history.losses
+        missing = decision.partitions - decision.marked - losses.keys()
+        if missing and _AT not in losses:
+            self.violated(
+                f"the transaction of producer {producer_id} is complete, and has no marker in"
+                f" {sorted(missing)}"
+            )
+
+    def _marked(self, at: TopicPartition, producer_id: int, marker: EndTransactionMarker) -> None:
+        first = self._first_epochs.get(producer_id, 0)
+        if marker.coordinator_epoch < first:
+            self.violated(
+                f"{at} has a marker of producer {producer_id} by a coordinator of epoch"
+                f" {marker.coordinator_epoch}; the first decision was of epoch {first}"
+            )
+        commits = marker.control_type is ControlRecordType.COMMIT
+        decision = self._decisions.get(producer_id)
+        if decision is None or decision.commits != commits or self._key is None:
+            return
+        committed = self.cluster.committed_ends.get(self._key, 0)
+        if decision.offset >= committed and _AT not in self.cluster.history.losses:
+            self.violated(
+                f"{at} has a marker of producer {producer_id}, whose decision is at offset"
+                f" {decision.offset}: committed is what is below {committed}"
+            )
+        decision.marked.add(at)

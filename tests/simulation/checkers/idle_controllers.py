@@ -1,0 +1,47 @@
+"""A controller that has nothing to do knows what ZooKeeper has, and has elected where it can.
+
+Nobody else writes partition states. What it believes not to be written it would never tell a
+leader, and a leader that it knows to be offline it must have replaced.
+"""
+
+from __future__ import annotations
+
+import json
+
+from kafkapy.controller.context import ControllerContext
+from kafkapy.zk.stores import paths
+from tests.simulation.checkers.base import Checker
+from tests.simulation.node import Node
+
+
+class IdleControllers(Checker):
+    """Looks at the latest controller whenever no event is waiting or being handled."""
+
+    def on_step(self, node: Node) -> None:
+        controller, built = node.acting_controller, node.built
+        if controller is None or built is None or built.controller._arrived.is_set():
+            return
+        context = controller.context
+        nodes = self.world.ensemble.tree.nodes
+        latest = json.loads(nodes[paths.CONTROLLER].data) if paths.CONTROLLER in nodes else {}
+        epoch = int(nodes[paths.CONTROLLER_EPOCH].data)
+        if latest.get("brokerid") != node.broker_id or context.epoch != epoch:
+            return
+        for partition, known in context.leadership.items():
+            state = nodes.get(paths.partition_state(*partition))
+            if state is not None and state.stat.version != known.partition_epoch:
+                self.violated(
+                    f"{partition}: controller {node.broker_id} knows version"
+                    f" {known.partition_epoch} of its state, ZooKeeper has {state.stat.version}"
+                )
+        self._has_elected(node, context)
+
+    def _has_elected(self, node: Node, context: ControllerContext) -> None:
+        for partition in context.partitions_with_offline_leader():
+            isr = context.leadership[partition].isr
+            able = [b for b in isr if context.is_replica_online(b, partition)]
+            if able:
+                self.violated(
+                    f"{partition} is led by nobody who is online; controller {node.broker_id} knows"
+                    f" {able} of ISR {isr} to be"
+                )

@@ -1,0 +1,46 @@
+"""The ISR that ZooKeeper has in a leader epoch is one that its leader has, or has proposed.
+
+The leader waits for the members of both (KIP-497). Of an ISR that it did not propose it does not
+hear: it would count as replicated what a member lacks that may be elected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.replication.partition import Partition
+from kafkapy.zk.stores import paths
+from kafkapy.zk.zookeeper import Op, SetData
+from tests.simulation.checkers.base import Checker
+
+
+class LeaderIsrs(Checker):
+    """Holds each ISR that is written against what its leader knows at that moment."""
+
+    def on_change(self, ops: Sequence[Op]) -> None:
+        for op in ops:
+            parts = op.path.split("/")
+            is_state = op.path.startswith(f"{paths.TOPICS}/") and parts[-1] == "state"
+            if isinstance(op, SetData) and is_state:
+                self._written(TopicPartition(parts[3], int(parts[5])), json.loads(op.data))
+
+    def _written(self, at: TopicPartition, state: dict[str, object]) -> None:
+        leader, isr = state["leader"], state["isr"]
+        assert isinstance(isr, list)
+        node = self.world.nodes.get(int(str(leader)))
+        for partition in [] if node is None else node.partitions():
+            is_it = partition.topic_partition == at and partition.is_leader
+            if is_it and partition.leader_epoch == state["leader_epoch"]:
+                self._compare(at, partition, isr)
+
+    def _compare(self, at: TopicPartition, partition: Partition, isr: list[int]) -> None:
+        known = [partition.isr]
+        if partition.in_sync.pending is not None:
+            known.append(frozenset(partition.in_sync.pending.isr))
+        if frozenset(isr) not in known:
+            self.violated(
+                f"{at}: ISR {isr} is written in leader epoch {partition.leader_epoch}, whose leader"
+                f" {partition.local_id} knows {[sorted(each) for each in known]}"
+            )

@@ -1,0 +1,25 @@
+"""No broker gives up a log directory whose disk is sound."""
+
+from __future__ import annotations
+
+from tests.simulation.checkers.base import Checker
+from tests.simulation.cluster import Cluster
+from tests.simulation.node import Node
+
+
+class SoundDisks(Checker):
+    """Looks at each directory that goes offline. A broker without another one ends by itself, which
+    is a fault (`Uncaught`) unless its disk fails."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._offline: dict[tuple[int, int], int] = {}
+
+    def on_step(self, node: Node) -> None:
+        if node.built is None:
+            return
+        offline = node.built.replicas.log_manager.offline_log_dirs
+        life = (node.broker_id, node.life)
+        if len(offline) > self._offline.get(life, 0) and not node.is_disk_failing:
+            self.violated(f"broker {node.broker_id} gave up {offline}, and its disk is sound")
+        self._offline[life] = len(offline)

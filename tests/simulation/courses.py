@@ -1,0 +1,352 @@
+"""Faults that follow a course of events: each waits for a moment at which it does the most harm."""
+
+from __future__ import annotations
+
+from itertools import pairwise, permutations
+from typing import Final
+
+from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
+from kafkapy.coordinator.transactions.log_records import read_transaction
+from kafkapy.coordinator.transactions.state import PREPARED
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.records import iter_records
+from kafkapy.replication.partition import Partition
+from kafkapy.storage import log_names
+from kafkapy.zk.stores import paths
+from tests.simulation.cluster import TABLE, TOPIC, TRIMMED
+from tests.simulation.ensemble import HOST as ZOOKEEPER
+from tests.simulation.events import MS_US, SECOND_US
+from tests.simulation.fault_tools import FaultTools
+from tests.simulation.node import Node
+
+_READ_BYTES: Final = 1 << 20
+
+
+class Courses(FaultTools):
+    """Each is one kind; `faults` has the rest."""
+
+    def stranded_move(self) -> bool:
+        """A move cannot end, for one of its targets is down; the first replica that arrived is the
+        last one in sync when the move is cancelled."""
+        at = self._partition()
+        nodes, random = self.world.nodes, self.world.random
+        assigned = self.cluster.assignment(at) or ()
+        leader, _, _ = self._state(at)
+        new = [b for b, node in nodes.items() if b not in assigned and node.is_serving]
+        staying = [b for b in assigned if b != leader and nodes[b].is_serving]
+        if not new or not staying or leader < 0 or self.admin.is_busy:
+            return False
+        arrives, down = random.choice(new), random.choice(staying)
+        nodes[down].kill()
+        target = [arrives, *(b for b in assigned if b != leader)]
+
+        def others_die() -> None:
+            for broker_id in assigned:
+                nodes[broker_id].kill()
+            self._when(alone, cancel, 6 * SECOND_US)
+
+        def alone() -> bool:
+            return self._state(at)[:2] == (arrives, [arrives]) and not self.admin.is_busy
+
+        def cancel() -> None:
+            self._ask(lambda: self.admin.reassign(at, None), f"the move of {at} is cancelled")
+            self.world.counts["stranded move"] += 1
+            for broker_id in assigned:
+                self._for(500, 2000, nodes[broker_id].start)
+
+        self._when(lambda: arrives in self._state(at)[1], others_die, 3 * SECOND_US)
+        for broker_id in assigned:  # whatever comes of it
+            self._for(9000, 9500, nodes[broker_id].start)
+        self._ask(
+            lambda: self.admin.reassign(at, target), f"{at} moves to {target}; {down} is down"
+        )
+        return False  # counted when it happens
+
+    def joiner_expires(self) -> bool:
+        """A replica's session expires just before it has caught up, and its leader hears of it
+        late."""
+        joins: list[tuple[int, int]] = []
+
+        def is_so() -> bool:
+            for at in self.cluster.partitions():
+                leader, isr, epoch = self._state(at)
+                for broker_id in self.cluster.assignment(at) or ():
+                    partition = _hosted(self.world.nodes[broker_id], at)
+                    is_behind = partition is not None and partition.leader_epoch == epoch
+                    if leader >= 0 and broker_id not in isr and is_behind:
+                        joins.append((leader, broker_id))
+            return bool(joins)
+
+        def expire() -> None:
+            (leader, broker_id), controller = joins[0], self._controller()
+            if controller is None:
+                return
+            late_ms = self.world.random.choice((300, 1200))
+            self._slow(controller.host, f"b{leader}", late_ms * MS_US, SECOND_US)
+            self._note(f"the session of b{broker_id} expires, which joins an ISR of b{leader}")
+            self.world.counts["joiner expires"] += 1
+            self._expire(broker_id)
+
+        self._when(is_so, expire, 3 * SECOND_US)
+        return False  # counted when it happens
+
+    def deposed_at_work(self) -> bool:
+        """The controller is deposed between two writes of partition states. ZooKeeper is slow, to
+        that broker above all: the next controller is in office when the second write comes, and has
+        not got so far itself."""
+        controller, victim = self._controller(), self._some()
+        if controller is None or victim is None or victim is controller:
+            return False
+        tree = self.world.ensemble.tree
+        zxid = tree.zxid
+
+        def is_so() -> bool:
+            states = (
+                tree.nodes.get(paths.partition_state(*at)) for at in self.cluster.partitions()
+            )
+            return any(state is not None and state.stat.mzxid > zxid for state in states)
+
+        def depose() -> None:
+            if self._controller() is controller and not self.world.ensemble.is_down:
+                self._note(f"{controller.host} is deposed at work")
+                self.world.counts["deposed at work"] += 1
+                self.world.ensemble.remove(paths.CONTROLLER)
+
+        for node in self.world.nodes.values():
+            delay_ms = 750 if node is controller else 230
+            self._slow(ZOOKEEPER, node.host, delay_ms * MS_US, 6 * SECOND_US)
+        self._expire(victim.broker_id)
+        self._when(is_so, depose, 4 * SECOND_US)
+        self._note(f"ZooKeeper is slow, and the session of {victim.host} expires")
+        return False  # counted when it happens
+
+    def all_die_at_a_decision(self) -> bool:
+        """All brokers are killed when the coordinator has just written a decision, which its
+        followers may not have yet."""
+        at = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
+
+        def is_so() -> bool:
+            leader = self.world.nodes.get(self._state(at)[0])
+            partition = None if leader is None else _hosted(leader, at)
+            if partition is None or not partition.is_leader:
+                return False
+            log = partition.log
+            if log.log_end_offset == log.high_watermark:
+                return False
+            found = log.read(log.high_watermark, _READ_BYTES, log.log_end_offset, True).records
+            values = [record.value for record in iter_records(found)]
+            return any(v is not None and read_transaction("", v).state in PREPARED for v in values)
+
+        def kill() -> None:
+            hosts = [node.host for node in self.world.nodes.values()]
+            for node in self.world.nodes.values():
+                node.kill()
+                self._for(100, 1500, node.start)
+            if self.world.random.random() < 0.5:  # the next coordinator hears of topics late
+                for pair in permutations(hosts, 2):
+                    self._slow(*pair, 200 * MS_US, 4 * SECOND_US)
+            self._note("all brokers are killed at a decision")
+            self.world.counts["all die at a decision"] += 1
+
+        if self.cluster.plan.transactional_ids:
+            self._when(is_so, kill, 2 * SECOND_US)
+        return False  # counted when it happens
+
+    def late_proposal(self) -> bool:
+        """A leader's proposal that its ISR shrinks takes so long that it is sent again, over
+        another connection. When the first one arrives, the follower is in the ISR again."""
+        at, controller, network = self._partition(), self._controller(), self.world.network
+        leader, isr, _ = self._state(at)
+        if controller is None or leader < 0 or leader == controller.broker_id:
+            return False
+        node = self.world.nodes[leader]
+        others = [b for b in isr if b not in (leader, controller.broker_id)]
+        if not others:
+            return False
+        follower = f"b{others[0]}"
+        pairs = [(node.host, follower), (follower, node.host)]
+
+        def is_proposed() -> bool:
+            partition = _hosted(node, at)
+            return partition is not None and partition.in_sync.pending is not None
+
+        def heal() -> None:
+            network.slow_us.pop((node.host, controller.host), None)
+            for pair in pairs:
+                network.heal_link(*pair)
+
+        def go_on() -> None:
+            heal()
+            self.world.counts["late proposal"] += 1
+
+        for pair in pairs:
+            network.cut_link(*pair)
+        network.slow_us[node.host, controller.host] = 2600 * MS_US
+        self._when(is_proposed, go_on, 3 * SECOND_US)
+        self.world.events.after(3 * SECOND_US, heal)
+        self._note(f"{follower} is cut off from {node.host}, whose next proposal will be late")
+        return False  # counted when it happens
+
+    def placed_on_the_dead(self) -> bool:
+        """A topic is created on a broker that the controller knows to be dead."""
+        victim, other = self._some(), self._controller()
+        if victim is None or other is None or victim is other:
+            return False
+        victim.kill()
+        self._for(3000, 4000, victim.start)
+        ids = [other.broker_id, victim.broker_id]
+        registration = paths.broker(victim.broker_id)
+
+        def create() -> None:
+            if self._ask(lambda: self.admin.create_on(ids), f"a topic is made on {ids}"):
+                self.world.counts["placed on the dead"] += 1
+
+        def is_gone() -> bool:
+            return registration not in self.world.ensemble.tree.nodes and not self.admin.is_busy
+
+        self._when(is_gone, lambda: self._for(50, 200, create), 3 * SECOND_US)
+        self._note(f"kill -9 {victim.host}, until a topic is made on it")
+        return False  # counted when it happens
+
+    def leaves_while_cleaned(self) -> bool:
+        """The compacted topic moves away from a broker whose threads are slow, while one of them
+        cleans its log."""
+        at, nodes = TopicPartition(TABLE, 0), self.world.nodes
+        assigned = self.cluster.assignment(at) or ()
+        hosts = [b for b in assigned if nodes[b].is_serving]
+        if not hosts or not self.cluster.plan.compacts:
+            return False
+        node = nodes[self.world.random.choice(hosts)]
+        others = [b for b in assigned if b != node.broker_id]
+        target = others + [b for b in nodes if b not in assigned][:1]
+        process = node.process
+        if process is None or len(target) < 2:
+            return False
+        usual_us, process.thread_us = process.thread_us, 2 * SECOND_US
+
+        def is_cleaned() -> bool:
+            partition = _hosted(node, at)
+            return partition is not None and partition.log.cleaning.in_progress
+
+        def move() -> None:
+            if self._ask(lambda: self.admin.reassign(at, target), f"{at} moves to {target}"):
+                self.world.counts["leaves while cleaned"] += 1
+
+        def recover() -> None:
+            process.thread_us = usual_us
+
+        self._when(lambda: is_cleaned() and not self.admin.is_busy, move, 3 * SECOND_US)
+        self.world.events.after(4 * SECOND_US, recover)
+        return False  # counted when it happens
+
+    def to_and_fro(self) -> bool:
+        """A partition is led by its second replica, and soon by the first one again, both in sync.
+        Followers fetch so slowly that each of the two has records which the other one lacks."""
+        random = self.world.random
+        at = TopicPartition(TOPIC, random.randrange(self.cluster.plan.partitions))
+        assigned = list(self.cluster.assignment(at) or ())
+        leader, isr, _ = self._state(at)
+        if len(assigned) < 2 or leader != assigned[0] or assigned[1] not in isr:
+            return False
+        orders = [[assigned[1], assigned[0], *assigned[2:]], assigned]
+
+        def prefer() -> None:
+            if not orders:
+                self.world.counts["to and fro"] += 1
+                return
+            target = orders.pop(0)
+            self._ask(lambda: self.admin.reassign(at, target), f"{at} prefers {target[0]}")
+            self._when(lambda: not self.admin.is_busy, lambda: elect(target[0]))
+
+        def elect(broker_id: int) -> None:
+            self._ask(lambda: self.admin.elect(False), "preferred election")
+            self._when(lambda: is_led_by(broker_id), lambda: self._for(20, 200, prefer))
+
+        def is_led_by(broker_id: int) -> bool:
+            return not self.admin.is_busy and self._state(at)[0] == broker_id
+
+        late_us = random.choice((30, 400)) * MS_US
+        for pair in permutations([f"b{broker_id}" for broker_id in assigned], 2):
+            self._slow(*pair, late_us, 2 * SECOND_US)
+        prefer()
+        return False  # counted when it happens
+
+    def lost_after_cleaning(self) -> bool:
+        """All brokers of the compacted topic are killed when a cleaning has left a gap between two
+        segments, and lose their recovery checkpoints. The one with the gap is back first."""
+        at, nodes = TopicPartition(TABLE, 0), self.world.nodes
+        found: list[Node] = []
+
+        def is_so() -> bool:
+            _, isr, _ = self._state(at)
+            found[:] = [nodes[broker_id] for broker_id in isr if _has_gap(nodes[broker_id], at)]
+            return bool(found)
+
+        def kill() -> None:
+            first = self.world.random.choice(found)
+            for broker_id in self.cluster.assignment(at) or ():
+                node = nodes[broker_id]
+                partition = _hosted(node, at)
+                if partition is None:
+                    continue
+                node.kill()
+                node.disk.remove(f"{partition.log.log_dir}/{log_names.RECOVERY_POINT_CHECKPOINT}")
+                node.disk.commit_names()
+                low_ms = 100 if node is first else 3000
+                self._for(low_ms, low_ms + 500, node.start)
+            self._note(
+                f"the brokers of {at} lose their recovery checkpoints, {first.host} has a gap"
+            )
+            self.world.counts["lost after cleaning"] += 1
+
+        self._when(is_so, kill, 3 * SECOND_US, every_us=100 * MS_US)
+        return False  # counted when it happens
+
+    def born_within_a_batch(self) -> bool:
+        """Records are deleted up to the middle of a batch, and a replica is added, whose log begins
+        there."""
+        at = TopicPartition(TRIMMED, 0)
+        assigned = self.cluster.assignment(at) or ()
+        new = [b for b, n in self.world.nodes.items() if b not in assigned and n.is_serving]
+        leader = self.world.nodes.get(self._state(at)[0])
+        partition = None if leader is None else _hosted(leader, at)
+        if leader is None or partition is None or not new:
+            return False
+        offset = _within_a_batch(leader, partition)
+        target = [*assigned[1:], new[0]]
+
+        def is_done() -> bool:
+            return not self.admin.is_busy and partition.log.log_start_offset == offset
+
+        def add() -> None:
+            if self._ask(lambda: self.admin.reassign(at, target), f"{at} moves to {target}"):
+                self.world.counts["born within a batch"] += 1
+
+        if offset >= 0:
+            what = f"records below {offset} are deleted, within a batch"
+            self._ask(lambda: self.admin.delete_records(offset), what)
+            self._when(is_done, add, 3 * SECOND_US)
+        return False  # counted when it happens
+
+
+def _hosted(node: Node, at: TopicPartition) -> Partition | None:
+    return next((p for p in node.partitions() if p.topic_partition == at), None)
+
+
+def _has_gap(node: Node, at: TopicPartition) -> bool:
+    """Whether compaction has left a gap between two segments of a log."""
+    partition = _hosted(node, at)
+    if partition is None:
+        return False
+    with node.unhindered():
+        segments = pairwise(list(partition.log.segments))
+        return any(segment.next_offset() < after.base_offset for segment, after in segments)
+
+
+def _within_a_batch(node: Node, partition: Partition) -> int:
+    """A committed offset, not the first of its batch; -1 if there is none."""
+    log = partition.log
+    with node.unhindered():
+        records = log.read(log.log_start_offset, _READ_BYTES, log.high_watermark, True).records
+    found = [h.last_offset for _, h in iter_headers(records) if h.base_offset < h.last_offset]
+    return max((offset for offset in found if offset > log.log_start_offset), default=-1)

@@ -1,0 +1,132 @@
+"""Base class of faults: the choice of a target, the end of a fault, the trace's notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.zk.stores import paths
+from tests.simulation.admin import Admin
+from tests.simulation.cluster import OTHERS, RETAINED, TABLE, TOPIC, TRIMMED, Cluster
+from tests.simulation.events import MS_US, SECOND_US
+from tests.simulation.node import Node
+
+LOOK_EVERY_US: Final = 3 * MS_US
+
+
+class FaultTools:
+    """Base class of faults."""
+
+    def __init__(self, cluster: Cluster, admin: Admin) -> None:
+        self.cluster = cluster
+        self.world = cluster.world
+        self.admin = admin
+        self._is_over = False
+
+    def _for(self, low_ms: int, high_ms: int, undo: Callable[[], None]) -> None:
+        delay_us = self.world.random.randrange(low_ms, high_ms) * MS_US
+        self.world.events.after(delay_us, undo)
+
+    def _some(self) -> Node | None:
+        running = [n for n in self.world.nodes.values() if n.is_serving and not n.is_paused]
+        return self.world.random.choice(running) if running else None
+
+    def _leader(self) -> Node | None:
+        index = self.world.random.randrange(self.cluster.plan.partitions)
+        state = self.cluster.znode(paths.partition_state(TOPIC, index)) or {}
+        leader = state.get("leader", -1)
+        assert isinstance(leader, int)
+        return self.world.nodes.get(leader)
+
+    def _controller(self) -> Node | None:
+        controller = self.cluster.znode(paths.CONTROLLER) or {}
+        broker_id = controller.get("brokerid", -1)
+        assert isinstance(broker_id, int)
+        return self.world.nodes.get(broker_id)
+
+    def _note(self, what: str) -> bool:
+        self.world.trace.note("fault", what)
+        return True
+
+    def _kill(self, node: Node | None) -> bool:
+        if node is None or not node.is_up:
+            return False
+        node.kill()
+        self._for(100, 3500, node.start)
+        return self._note(f"kill -9 {node.host}")
+
+    def _cut(self, pairs: list[tuple[str, str]], what: str) -> bool:
+        network = self.world.network
+        for source, target in pairs:
+            network.cut_link(source, target)
+
+        def heal() -> None:
+            for source, target in pairs:
+                network.heal_link(source, target)
+
+        self._for(200, 4500, heal)
+        return self._note(what)
+
+    def _ask(self, work: Callable[[], object], what: str) -> bool:
+        if self.admin.is_busy:
+            return False
+        self.admin.begin(work())
+        return self._note(what)
+
+    def _partition(self) -> TopicPartition:
+        """One of those under test."""
+        plan = self.cluster.plan
+        found = [TopicPartition(TOPIC, index) for index in range(plan.partitions)]
+        found += [TopicPartition(TRIMMED, 0)] * plan.trims
+        found += [TopicPartition(TABLE, 0)] * plan.compacts
+        found += [TopicPartition(RETAINED, 0)] * plan.retains
+        return self.world.random.choice(found)
+
+    def _other_topic(self) -> str | None:
+        """One that nobody writes to."""
+        others = [name for name in self.cluster.topics() if name.startswith(OTHERS)]
+        return self.world.random.choice(others) if others else None
+
+    def _when(
+        self,
+        is_so: Callable[[], bool],
+        then: Callable[[], None],
+        limit_us: int = SECOND_US,
+        every_us: int = LOOK_EVERY_US,
+    ) -> None:
+        """Do `then` as soon as it is so, unless all faults are over by then."""
+        events = self.world.events
+        end_us = events.now_us + limit_us
+
+        def look() -> None:
+            if self._is_over or events.now_us > end_us:
+                return
+            if is_so():
+                then()
+            else:
+                events.after(every_us, look)
+
+        look()
+
+    def _slow(self, source: str, target: str, delay_us: int, for_us: int) -> None:
+        """A link is slow for a while."""
+        slow_us, link = self.world.network.slow_us, (source, target)
+        slow_us[link] = delay_us
+        self.world.events.after(for_us, lambda: slow_us.pop(link, None))
+
+    def _state(self, at: TopicPartition) -> tuple[int, list[int], int]:
+        """Leader, ISR and leader epoch in ZooKeeper."""
+        state = self.cluster.znode(paths.partition_state(*at))
+        if state is None:
+            return -1, [], -1
+        leader, isr, epoch = state["leader"], state["isr"], state["leader_epoch"]
+        assert isinstance(leader, int)
+        assert isinstance(isr, list)
+        assert isinstance(epoch, int)
+        return leader, isr, epoch
+
+    def _expire(self, broker_id: int) -> None:
+        registration = self.world.ensemble.tree.nodes.get(paths.broker(broker_id))
+        if registration is not None:
+            self.world.ensemble.expire(registration.stat.ephemeral_owner)

@@ -1,0 +1,56 @@
+"""Flipped bits: where in bytes they must be detected.
+
+The CRC of a batch covers what follows it. Base offset and leader epoch lie before it: no reader can
+tell that they are wrong, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from kafkapy.record.batch_header import HEADER_SIZE, LOG_OVERHEAD
+from kafkapy.record.checksum import crc32c
+
+_LENGTH_AT: Final = 8
+_MAGIC_AT: Final = 16
+_CRC_AT: Final = 17
+_COVERED_AT: Final = 21
+_MAGIC: Final = b"\2"
+
+
+def batches_in(data: bytes) -> list[tuple[int, int]]:
+    """Where whole batches of format v2 with a right CRC begin and end, wherever they are."""
+    found = []
+    magic = data.find(_MAGIC, _MAGIC_AT)
+    while magic >= 0:
+        start = magic - _MAGIC_AT
+        length = int.from_bytes(data[start + _LENGTH_AT : start + LOG_OVERHEAD], "big")
+        end = start + LOG_OVERHEAD + length
+        if start + HEADER_SIZE <= end <= len(data):
+            crc = int.from_bytes(data[start + _CRC_AT : start + _COVERED_AT], "big")
+            if crc32c(data[start + _COVERED_AT : end]) == crc:
+                found.append((start, end))
+                magic = end + _MAGIC_AT - 1
+        magic = data.find(_MAGIC, magic + 1)
+    return found
+
+
+def place_in_batch(random: Random, data: bytes) -> int | None:
+    """The position of a byte that a CRC, or the format, watches over; None without a batch."""
+    batches = batches_in(data)
+    if not batches:
+        return None
+    start, end = random.choice(batches)
+    return random.choice([*range(start + _LENGTH_AT, start + LOG_OVERHEAD),
+                          *range(start + _MAGIC_AT, end)])  # fmt: skip
+
+
+def damaged(random: Random, data: bytes) -> bytes | None:
+    """`data` with one bit of a batch flipped; None without a batch."""
+    position = place_in_batch(random, data)
+    if position is None:
+        return None
+    flipped = bytearray(data)
+    flipped[position] ^= 1 << random.randrange(8)
+    return bytes(flipped)

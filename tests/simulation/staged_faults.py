@@ -1,0 +1,185 @@
+"""Faults of several steps, which lead to states that single ones hardly ever reach."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.replication.partition import Partition
+from kafkapy.zk.stores import paths
+from tests.simulation.cluster import TRIMMED
+from tests.simulation.fault_tools import FaultTools
+from tests.simulation.flips import place_in_batch
+from tests.simulation.node import Node
+
+_INDEX: Final = re.compile(r"/\d{20}\.(index|timeindex)$")
+_PREALLOCATED_BYTES: Final = 1000
+"""The index of an active segment is larger."""
+_LOG: Final = re.compile(r"/(orders|trimmed|table|retained|ledger|copies)-\d+/\d{20}\.log$")
+_SESSION_IS_OVER_MS: Final = 1700
+
+
+class StagedFaults(FaultTools):
+    """Each is one kind; `faults` has the rest."""
+
+    def cut_client(self) -> bool:
+        """A link between a client and a broker is half open: one direction is cut."""
+        brokers = [node.host for node in self.world.nodes.values()]
+        clients = [p.host for p in self.world.processes if not p.is_dead and p.host not in brokers]
+        random = self.world.random
+        pair = [random.choice(list(dict.fromkeys(clients))), random.choice(brokers)]
+        random.shuffle(pair)
+        return self._cut([(pair[0], pair[1])], f"nothing gets from {pair[0]} to {pair[1]}")
+
+    def lost_index(self) -> bool:
+        """Some indexes of a broker are lost while it is down, or have a wrong bit from then on."""
+        node, random = self._some(), self.world.random
+        found = [] if node is None else [p for p in node.disk.paths() if _INDEX.search(p)]
+        if node is None or not found or not self._kill(node):
+            return False
+        for path in random.sample(found, 1 + len(found) // 3):
+            size = len(node.disk.content(path))
+            if 0 < size < _PREALLOCATED_BYTES and random.random() < 0.7:
+                node.disk.rot(path, random.randrange(size), random.randrange(8))
+            else:
+                node.disk.remove(path)
+        node.disk.commit_names()
+        return self._note(f"indexes of {node.host} are lost or damaged")
+
+    def flipped_bit(self) -> bool:
+        """A broker reads one bit of a batch wrong for a while."""
+        node, random = self._some(), self.world.random
+        if node is None or node.disk.flip is not None:
+            return False
+        found = [path for path in node.disk.paths() if _LOG.search(path)]
+        path = random.choice(found) if found else ""
+        place = place_in_batch(random, node.disk.content(path)) if path else None
+        if place is None:
+            return False
+        flip = node.disk.flip_bit(path, place, random.randrange(8))
+
+        def mend() -> None:
+            if node.disk.flip is flip:
+                node.disk.flip = None
+
+        self._for(200, 3000, mend)
+        return self._note(f"{node.host} reads a bit of {path} wrong, of byte {place}")
+
+    def newcomer_dies(self) -> bool:
+        """A replica that was just added stands still, and dies before it has caught up."""
+        at = self._partition()
+        assigned = self.cluster.assignment(at) or ()
+        others = [
+            node
+            for node in self.world.nodes.values()
+            if node.is_serving and not node.is_paused and node.broker_id not in assigned
+        ]
+        if not others or self.admin.is_busy:
+            return False
+        node = self.world.random.choice(others)
+        node.pause()
+        self._kill_later(200, 1200, node)
+        target = [*assigned[1:], node.broker_id]
+        return self._ask(
+            lambda: self.admin.reassign(at, target), f"{at} moves to {target}; {node.host} stalls"
+        )
+
+    def deletion_halts(self) -> bool:
+        """A topic is deleted while one of its brokers is down and another one does not answer the
+        controller, or dies."""
+        name, controller = self._other_topic(), self._controller()
+        topic = self.cluster.znode(paths.topic(name)) if name else None
+        if name is None or topic is None or self.admin.is_busy:
+            return False
+        rows = topic["partitions"]
+        assert isinstance(rows, dict)
+        hosts = sorted({b for replicas in rows.values() for b in replicas})
+        able = [self.world.nodes[b] for b in hosts if self.world.nodes[b] is not controller]
+        able = [node for node in able if node.is_serving and not node.is_paused]
+        if len(able) < 2:
+            return False
+        gone, mute = self.world.random.sample(able, 2)
+        gone.kill()
+
+        def delete() -> None:
+            if self._is_over:
+                return
+            controller = self._controller()
+            self._for(0, 800, gone.start)
+            if controller is None or controller is mute:
+                return
+            if self.world.random.random() < 0.5:
+                link = [(mute.host, controller.host)]
+                self._cut(link, f"{mute.host} does not answer {controller.host}")
+            else:
+                self._kill_later(1, 60, mute)
+            self._ask(lambda: self.admin.delete_topic(name), f"{name} is deleted")
+
+        self._for(_SESSION_IS_OVER_MS, _SESSION_IS_OVER_MS + 600, delete)
+        return self._note(f"kill -9 {gone.host}, until {name} is deleted")
+
+    def emptied_log(self) -> bool:
+        """Everything in the trimmed topic is deleted while a follower is down. The leader, alone in
+        sync, loses power at the moment at which that follower has emptied its log: what comes back
+        ends before it."""
+        plan, at = self.cluster.plan, TopicPartition(TRIMMED, 0)
+        state = self.cluster.znode(paths.partition_state(*at)) if plan.trims else None
+        if state is None or self.cluster.dark_us >= 0:
+            return False
+        leader = self.world.nodes.get(int(str(state["leader"])))
+        isr = state["isr"]
+        assert isinstance(isr, list)
+        nodes = self.world.nodes.values()
+        others = [n for n in nodes if n.broker_id in isr and n.is_serving and n is not leader]
+        if leader is None or not leader.is_serving or not others:
+            return False
+        if any(node.last_power_cut_us >= 0 for node in nodes if node is not leader):
+            return False  # one broker of a seed has its power cut alone
+        plan.fragile = leader.broker_id
+        late = others[0]
+        late.kill()
+
+        def trim() -> None:
+            ends = [p.log.high_watermark for p in leader.partitions() if p.topic_partition == at]
+            if not ends or self._is_over:
+                return
+            self.cluster.on_truncation = self._emptied(late, leader, at)
+            self._ask(lambda: self.admin.delete_records(ends[0]), f"{at} is emptied")
+            for node in others[1:]:
+                self._kill_later(50, 200, node, _SESSION_IS_OVER_MS + 2000)
+            wait_ms = _SESSION_IS_OVER_MS if others[1:] else 0
+            self._for(wait_ms + 200, wait_ms + 500, late.start)
+
+        self._for(_SESSION_IS_OVER_MS + 300, _SESSION_IS_OVER_MS + 600, trim)
+        return self._note(f"kill -9 {late.host}, until {at} is emptied")
+
+    def _kill_later(self, low_ms: int, high_ms: int, node: Node, down_ms: int = 100) -> None:
+        """Kill a broker, unless all is over by then; it is down for so long at least."""
+
+        def kill() -> None:
+            if node.is_up and not self._is_over:
+                node.kill()
+                self._for(down_ms, down_ms + 2000, node.start)
+                self._note(f"kill -9 {node.host}")
+
+        self._for(low_ms, high_ms, kill)
+
+    def _emptied(
+        self, late: Node, leader: Node, at: TopicPartition
+    ) -> Callable[[Node, Partition], None]:
+        def truncated(node: Node, partition: Partition) -> None:
+            if node is not late or partition.topic_partition != at or self._is_over:
+                return
+            self.cluster.on_truncation = lambda node, partition: None
+            self.world.events.after(0, cut)
+
+        def cut() -> None:
+            if leader.is_up and self.cluster.dark_us < 0 and not self._is_over:
+                leader.cut_power(self.world.random.randrange(1 << 30))
+                self._for(100, 1500, leader.power_on)
+                self._note(f"power cut at {leader.host}, for {late.host} has emptied {at}")
+                self.world.counts["power cuts after a log was emptied"] += 1
+
+        return truncated

@@ -1,0 +1,43 @@
+"""Flipped bits are put where a CRC or the format watches over them."""
+
+from __future__ import annotations
+
+from random import Random
+
+from kafkapy.common.errors import ApiError
+from kafkapy.record.batch_crc import validate_crc
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.builder import RecordData, build_batch
+from tests.simulation.flips import batches_in, damaged
+
+BATCHES = [build_batch([RecordData(None, b"%d" % i * 20, 5)], base_offset=i) for i in range(3)]
+
+
+def sound_batches(records: bytes) -> list[bytes]:
+    """Those that a consumer takes."""
+    found = []
+    for position, header in iter_headers(records):
+        validate_crc(records, position, header)
+        found.append(records[position : position + header.size])
+    return found
+
+
+def test_batches_are_found_between_other_bytes() -> None:
+    data = b"\2" * 30 + BATCHES[0] + b"\0\2\0" + BATCHES[1] + BATCHES[2] + b"\2\2"
+    assert [data[start:end] for start, end in batches_in(data)] == BATCHES
+    assert batches_in(b"\2" * 100) == []
+    assert damaged(Random(1), b"\2" * 100) is None
+
+
+def test_no_consumer_takes_a_batch_with_a_flipped_bit() -> None:
+    whole = b"".join(BATCHES)
+    for seed in range(300):
+        flipped = damaged(Random(seed), whole)
+        assert flipped is not None
+        try:
+            taken = sound_batches(flipped)
+        except ApiError:
+            continue
+        # Its length says that it is longer than what came: a batch that is cut off.
+        assert len(taken) < 3
+        assert taken == BATCHES[: len(taken)], seed
