@@ -160,6 +160,7 @@ class ConsumerMember(GroupClient):
         self._cluster = cluster
         self._ownership = ownership
         self._owned: frozenset[int] = frozenset()
+        self._since: dict[int, int] = {}  # not before this epoch it got each partition
         self._found: dict[int, int] = {}
         self._says_all = True
         self._said: frozenset[int] = frozenset()
@@ -197,7 +198,7 @@ class ConsumerMember(GroupClient):
     def _rejoin(self) -> None:
         self._lives += 1
         self.member_id, self.generation = f"{self.host}-{self._lives}", 0
-        self._owned, self._found, self._says_all = frozenset(), {}, True
+        self._owned, self._found, self._since, self._says_all = frozenset(), {}, {}, True
         self._assignor = self.world.random.choice(self._ownership.assignors)
 
     def _topic_id(self) -> Uuid:
@@ -239,11 +240,12 @@ class ConsumerMember(GroupClient):
             raise Refused(ErrorCode(code).name)
 
     def _apply(self, response: ConsumerGroupHeartbeatResponse, asked_us: int) -> None:
-        self.generation = response.member_epoch
+        before, self.generation = self.generation, response.member_epoch
         if response.assignment is not None:
             rows = response.assignment.topic_partitions
             self._owned = frozenset(p for row in rows for p in row.partitions)
             self._found = {p: self._found[p] for p in self._owned if p in self._found}
+            self._since = {p: self._since.get(p, before) for p in self._owned}
             self.world.counts["consumers assigned"] += 1
         if self.leads(self.answered_by, GROUP_METADATA_TOPIC):
             told = (self.member_id, self.generation, self._owned)
@@ -258,7 +260,7 @@ class ConsumerMember(GroupClient):
             known = self.history.last_commit(self.name_of(partition))
             self._found[partition] = await self.take_over(partition, known)
         member_id, asked_us = self.member_id, self.world.events.now_us
-        if self.generation > 1 and self.world.random.random() < _STALE_COMMITS:
+        if self._since[partition] > 1 and self.world.random.random() < _STALE_COMMITS:
             await self._commit_stale(partition)
         offset = self._found[partition] + 1
         code = await self.commit_as(member_id, self.generation, offset, partition)
@@ -270,8 +272,8 @@ class ConsumerMember(GroupClient):
             self._ownership.confirmed(member_id, partition, asked_us)
 
     async def _commit_stale(self, partition: int) -> None:
-        """Commit in the epoch before, as who has not heard of the present one does."""
-        stale = self.generation - 1
+        """Commit in an epoch in which this member did not have the partition (KIP-1251)."""
+        stale = self._since[partition] - 1
         code = await self.commit_as(self.member_id, stale, 0, partition)
         self.world.counts["stale commits"] += 1
         if code is ErrorCode.NONE:
