@@ -161,6 +161,8 @@ class ConsumerMember(GroupClient):
         self._ownership = ownership
         self._owned: frozenset[int] = frozenset()
         self._found: dict[int, int] = {}
+        self._since: dict[int, int] = {}
+        """The epoch from which on it may have each of its partitions: an answer may be lost."""
         self._says_all = True
         self._said: frozenset[int] = frozenset()
         self._lives = 0
@@ -198,6 +200,7 @@ class ConsumerMember(GroupClient):
         self._lives += 1
         self.member_id, self.generation = f"{self.host}-{self._lives}", 0
         self._owned, self._found, self._says_all = frozenset(), {}, True
+        self._since = {}
         self._assignor = self.world.random.choice(self._ownership.assignors)
 
     def _topic_id(self) -> Uuid:
@@ -227,8 +230,10 @@ class ConsumerMember(GroupClient):
             1,
         )
         self._check(response.error_code)
+        since = self.generation if says_all else response.member_epoch
         self._says_all, self._said = False, owned
         self._apply(response, asked_us)
+        self._since = {p: self._since.get(p, since) for p in self._owned}
 
     def _check(self, code: int) -> None:
         if code in _ENDS_THE_MEMBER:
@@ -270,10 +275,11 @@ class ConsumerMember(GroupClient):
             self._ownership.confirmed(member_id, partition, asked_us)
 
     async def _commit_stale(self, partition: int) -> None:
-        """Commit in the epoch before, as who has not heard of the present one does."""
+        """Commit in the epoch before, as who has not heard of the present one does. It is accepted
+        if the member had the partition then (KIP-1251)."""
         stale = self.generation - 1
         code = await self.commit_as(self.member_id, stale, 0, partition)
         self.world.counts["stale commits"] += 1
-        if code is ErrorCode.NONE:
+        if code is ErrorCode.NONE and stale < self._since[partition]:
             name = self.name_of(partition)
             self.history.stale_commit(self.answer(), name, stale, self.member_id)
