@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafkapy.common.topic_partition import TopicPartition
 from tests.harness.faults import chaos_workload
 from tests.harness.faults.anomalies import History
-from tests.harness.faults.chaos_workload import BESIDE_APACHE, Party, Poller, Reader, Sender, Writer
+from tests.harness.faults.chaos_workload import Party, Poller, Reader, Sender, Writer
 from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 from tests.harness.storage import replica_bytes
 
@@ -128,7 +128,7 @@ class Workload:
                 rate / 2,
                 number,
                 cluster.directory / f"writer-{number}.log",
-                BESIDE_APACHE if cluster.is_mixed else {},
+                beside_apache=cluster.is_mixed,
             )
             for number in range(2)
         ]

@@ -35,20 +35,17 @@ QUICK_TO_RECONNECT = {
 }
 
 
+UNKNOWN = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+}
+
 _PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
     Mode.ASSIGN: {},
     Mode.SUBSCRIBE: {"session.timeout.ms": 10_000},
     Mode.CONSUMER: {"group.protocol": "consumer"},
 }
-
-BESIDE_APACHE = {
-    # A leader of Apache Kafka's that refuses a batch and takes the next makes librdkafka lose or
-    # double records (docs/decisions/0009).
-    "max.in.flight.requests.per.connection": 1,
-    # A broker of Apache Kafka's that has just started answers that there are no topics.
-    "topic.metadata.propagation.max.ms": 3_600_000,
-}
-"""Settings of producers if there are brokers of Apache Kafka's."""
 
 LOGGED = {"debug": "eos", "log_level": 7}
 """What librdkafka says of epochs, sequences and transactions."""
@@ -94,7 +91,11 @@ class Writer(Sender):
     """Sends to each partition in turn, about `rate` records a second, until told to stop.
 
     A producer with a fatal error is replaced; `fatal_errors` keeps them. The file `log` has what
-    librdkafka says of epochs and sequences. `settings` are added to the producer's.
+    librdkafka says of epochs and sequences.
+
+    `beside_apache` is for clusters with brokers of Apache Kafka's. One that refuses a batch and
+    takes the next makes librdkafka lose or double records (docs/decisions/0009): one request is in
+    flight. One that has just started answers that there are no topics: produce may fail.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Writer(Sender):
         rate: float,
         number: int,
         log: Path,
-        settings: Mapping[str, int],
+        beside_apache: bool,
     ) -> None:
         super().__init__(f"writer-{number}")
         self._logger = logger_to(log)
@@ -116,7 +117,7 @@ class Writer(Sender):
         self._history = history
         self._interval_s = AT_ONCE * partitions / rate
         self._number = number
-        self._settings = settings
+        self._beside_apache = beside_apache
         self._next = [0] * partitions
         self._abandoned = False
         self.start()
@@ -131,6 +132,10 @@ class Writer(Sender):
             try:
                 self._send_to_all(producer)
             except KafkaException as error:
+                if self._beside_apache and error.args[0].code() == KafkaError._UNKNOWN_TOPIC:
+                    self.failures["_UNKNOWN_TOPIC"] += 1
+                    producer.poll(0.1)
+                    continue
                 # Fatal: what is in flight has an unknown outcome, says its callback. librdkafka's
                 # binding may raise the same error from here once more, as a SystemError.
                 self.fatal_errors.append(str(error.args[0]))
@@ -156,8 +161,8 @@ class Writer(Sender):
                 "queue.buffering.max.messages": 5000,
                 "delivery.timeout.ms": int(DELIVERY_LIMIT_S * 1000),
                 "request.timeout.ms": 5000,
+                "max.in.flight.requests.per.connection": 1 if self._beside_apache else 5,
                 **QUICK_TO_RECONNECT,
-                **self._settings,
                 **LOGGED,
             },
             logger=self._logger,
@@ -201,7 +206,8 @@ class Poller:
     """A consumer whose polls are kept. `position[partition]` is the next offset due.
 
     An assigned one resets nothing: a position that the cluster says it never had is kept in
-    `lost_positions`, and it goes on there.
+    `lost_positions`, and it goes on there. It assigns itself anew when a broker does not know the
+    topic, as one of Apache Kafka's that has just started; librdkafka may fetch no more otherwise.
     """
 
     def __init__(
@@ -262,7 +268,11 @@ class Poller:
 
     def _failed(self, error: KafkaError, message: Message) -> None:
         self.errors[error.name()] += 1
-        if error.code() == KafkaError._AUTO_OFFSET_RESET and self.mode is Mode.ASSIGN:
+        if self.mode is not Mode.ASSIGN:
+            return
+        if error.code() in UNKNOWN:
+            self._assign()
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             partition = message.partition()
             self.lost_positions.append(
                 f"partition {partition} position {self.position[partition]}: {error.str()}"

@@ -9,12 +9,7 @@ from pathlib import Path
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kafkapy.record.records import iter_records
-from tests.harness.faults.chaos_workload import (
-    BESIDE_APACHE,
-    DELIVERY_LIMIT_S,
-    QUICK_TO_RECONNECT,
-    Sender,
-)
+from tests.harness.faults.chaos_workload import DELIVERY_LIMIT_S, QUICK_TO_RECONNECT, Sender
 from tests.harness.storage import replica_bytes
 
 KEYS = 50
@@ -35,10 +30,11 @@ class TableWriter(Sender):
             {
                 "bootstrap.servers": servers,
                 "enable.idempotence": True,
+                "max.in.flight.requests.per.connection": 1,  # see chaos_workload.Writer
+                "batch.size": 20_000,  # less than a segment
                 "delivery.timeout.ms": int(DELIVERY_LIMIT_S * 1000),
                 "request.timeout.ms": 5000,
                 **QUICK_TO_RECONNECT,
-                **BESIDE_APACHE,
             }
         )
         self.start()
