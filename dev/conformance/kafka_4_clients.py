@@ -4,7 +4,8 @@
 The Java client, franz-go and librdkafka, unmodified, with groups of the classic and of the consumer
 protocol and with share groups. Each creates a topic, writes to it, and reads it by a group in two
 lives. The coordinator of the group is killed with SIGKILL between them. kafkapy is three brokers,
-of which two are left for the second life; Apache Kafka is one node, which starts again.
+of which two are left for the second life; Apache Kafka is one node, which starts again. Then a
+program of Kafka Streams 4, which checks itself.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kafkapy.admin.groups import list_groups
 from kafkapy.admin.share_groups import list_share_groups, share_offsets
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.coordinators import GROUP_KEY_TYPE, find_coordinator
+from tests.conformance import streams_apps
 from tests.conformance.checks import PARTITIONS, check_sequences, check_timestamps
 from tests.conformance.go_peer import GoPeer
 from tests.conformance.java_apps import REPLICATED
@@ -183,11 +185,27 @@ def run(count: int, say: Say) -> tuple[bool, str]:
         with apache_kafka.ApacheBroker(logs, SETTINGS, release=release) as node:
             apache = ApacheNode(node)
             found[apache.name] = _run_all(apache, count, failures, say)
+    streams = _streams(failures, say)
     differing = [
         name for name, each in found[apache.name].items() if found[ours.name].get(name) != each
     ]
     failures += [f"{name}: another result than on Apache Kafka" for name in differing]
-    return not failures, _report(count, found[ours.name], failures)
+    return not failures, _report(count, found[ours.name], streams, failures)
+
+
+def _streams(failures: list[str], say: Say) -> str:
+    """Run the smoke test of Kafka Streams; its finding."""
+    with tempfile.TemporaryDirectory(prefix="kafkapy-streams-") as scratch:
+        try:
+            release = apache_kafka.KAFKA_4_STREAMS
+            found = streams_apps.smoke(Path(scratch), "exactly_once_v2", release=release)
+        except (AssertionError, RuntimeError, OSError, apache_kafka.Unavailable) as fault:
+            failures.append(f"Kafka Streams: {type(fault).__name__} {fault}")
+            say(f"  FAILED {failures[-1]}")
+            return ""
+    text = f"{found.program} on {found.brokers}, {found.faults}: {found.found}."
+    say(f"  {text}")
+    return text
 
 
 def _run_all(system: System, count: int, failures: list[str], say: Say) -> dict[str, Found]:
@@ -205,7 +223,7 @@ def _run_all(system: System, count: int, failures: list[str], say: Say) -> dict[
     return found
 
 
-def _report(count: int, found: dict[str, Found], failures: Sequence[str]) -> str:
+def _report(count: int, found: dict[str, Found], streams: str, failures: Sequence[str]) -> str:
     table = [
         [client.name, client.version(), client.protocol, "same" if what in found else "FAILED"]
         for client in clients()
@@ -223,4 +241,5 @@ def _report(count: int, found: dict[str, Found], failures: Sequence[str]) -> str
         " records, of which none are left then.\n\n"
     )
     text += report.table(["client", "version", "protocol", "result"], table)
+    text += f"\n\n{streams}" if streams else ""
     return text + "".join(f"\n- FAILED: {line.splitlines()[0]}" for line in failures)

@@ -35,10 +35,15 @@ class Finding:
 class JavaApp(ServerProcess):
     """A program that is started and later killed or stopped; it listens to nobody that asks."""
 
-    def __init__(self, directory: Path, name: str, main_class: str, *args: str) -> None:
-        command = apache_kafka.java_command(
-            main_class, *args, heap_mb=512, release=apache_kafka.KAFKA_3_APPS
-        )
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        main_class: str,
+        *args: str,
+        release: apache_kafka.Release = apache_kafka.KAFKA_3_APPS,
+    ) -> None:
+        command = apache_kafka.java_command(main_class, *args, heap_mb=512, release=release)
         super().__init__(command, 0, directory / f"{name}.out", name)
 
     def run(self, limit_s: float = RUN_LIMIT_S) -> str:

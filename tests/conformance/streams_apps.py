@@ -48,17 +48,27 @@ def _settings(cluster: FaultCluster, directory: Path, name: str, guarantee: str)
     )  # fmt: skip
 
 
-def smoke(directory: Path, guarantee: str, apache: tuple[int, ...] = ()) -> Finding:
+def smoke(
+    directory: Path,
+    guarantee: str,
+    apache: tuple[int, ...] = (),
+    release: apache_kafka.Release = apache_kafka.KAFKA_3_APPS,
+) -> Finding:
     """The smoke test, two instances, a broker killed and started while it runs."""
     with replicated_cluster(directory / "cluster", apache) as cluster:
         _create(cluster, SMOKE_TOPICS)
         names = ("one", "two")
         instances = [
             JavaApp(directory, name, SMOKE, _settings(cluster, directory, name, guarantee),
-                    "process") for name in names
+                    "process", release=release) for name in names
         ]  # fmt: skip
         driver = JavaApp(
-            directory, "driver", SMOKE, _settings(cluster, directory, "driver", guarantee), "run"
+            directory,
+            "driver",
+            SMOKE,
+            _settings(cluster, directory, "driver", guarantee),
+            "run",
+            release=release,
         )
         try:
             for instance in (*instances, driver):
@@ -78,7 +88,7 @@ def smoke(directory: Path, guarantee: str, apache: tuple[int, ...] = ()) -> Find
     assert "SUCCESS" in text, text[-2000:]
     generated = re.findall(r"recordGenerated=(\d+)", text)[-1]
     return Finding(
-        f"Kafka Streams {apache_kafka.VERSION}, `StreamsSmokeTest`, `{guarantee}`",
+        f"Kafka Streams {release.version}, `StreamsSmokeTest`, `{guarantee}`",
         _brokers(apache),
         "the leader of the input killed once", f"SUCCESS, {int(generated):,} records",
     )  # fmt: skip

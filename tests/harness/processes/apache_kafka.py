@@ -52,6 +52,13 @@ KAFKA_3_APPS: Final = KAFKA_3._replace(
 KAFKA_4: Final = Release(
     "4.3.1", "kafka-4", ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
 )
+KAFKA_4_STREAMS: Final = KAFKA_4._replace(
+    directory="kafka-4-streams",
+    artifacts=(
+        *KAFKA_4.artifacts,
+        *("kafka-streams", "kafka-streams:test", "kafka-clients:test"),
+    ),
+)
 # The Java client alone, the newest; with what it logs by and compresses with.
 KAFKA_4_CLIENT: Final = Release(
     "4.4.0", "kafka-4-client", ("org.slf4j", "slf4j-nop", "1.7.36"), ("kafka-clients",)
