@@ -24,7 +24,7 @@ from kafkapy.storage.checkpoints import (
 from kafkapy.storage.deletion_queue import DeletionQueue
 from kafkapy.storage.disk_errors import disk_error
 from kafkapy.storage.file_records import FilePool
-from kafkapy.storage.leader_epoch_cache import EpochEntries, LeaderEpochCache
+from kafkapy.storage.leader_epoch_cache import UNDEFINED_EPOCH, EpochEntries, LeaderEpochCache
 from kafkapy.storage.local_log import LocalLog
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_segment import LogSegment, SegmentFiles
@@ -110,9 +110,9 @@ class LogLoader:
         self._recover(epochs, producers)
         local = self._local
         epochs.truncate_from_end(local.log_end_offset)
-        if not known or epochs.latest < 0:
-            self._find_epochs(epochs)
         log_start_offset = max(parameters.log_start_offset, local.segments.first.base_offset)
+        if epochs.epoch_for_offset(log_start_offset) == UNDEFINED_EPOCH:
+            self._find_epochs(epochs)
         epochs.truncate_from_start(log_start_offset)
         self._load_producers(producers, log_start_offset)
         metadata_path = f"{directory}/{log_names.PARTITION_METADATA}"
@@ -134,20 +134,25 @@ class LogLoader:
             return []
 
     def _find_epochs(self, epochs: LeaderEpochCache) -> None:
-        """Rebuild a lost `leader-epoch-checkpoint` from the batches, whose headers name them. It
-        knows nothing of these either if the log, once cut from its start, lost all it had left.
+        """Read the epochs before the first known one from the batches, whose headers name them.
 
-        Without epochs a follower truncates to its high watermark. Recovery sees those above the
-        recovery point only, a clean start none.
+        `leader-epoch-checkpoint` may be lost. Or the log was cut from its start, which the epochs
+        know, and begins earlier again after a power cut: once a follower truncates what it had
+        left, nothing would tell where its log parts from its leader's.
         """
+        known = epochs.entries()
+        first = known[0][1] if known else self._local.log_end_offset
         found: EpochEntries = []
         for segment in reversed(list(self._local.segments)):
-            entries, is_old = epochs_in(segment)
-            found = entries + found
-            if is_old:
-                break
+            if segment.base_offset < first:
+                entries, is_old = epochs_in(segment)
+                found = [(epoch, start) for epoch, start in entries if start < first] + found
+                if is_old:
+                    break
+        if not found:
+            return
         epochs.clear()
-        for epoch, start_offset in found:
+        for epoch, start_offset in found + known:
             if epoch > epochs.latest:
                 epochs.assign(epoch, start_offset)
 

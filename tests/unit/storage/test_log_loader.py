@@ -241,6 +241,25 @@ def test_epochs_come_back_where_a_power_cut_took_what_they_began_with(tmp_path: 
     assert (builder.log.log_end_offset, builder.log.epochs.entries()) == (2, [(0, 0)])
 
 
+def test_a_log_that_begins_earlier_after_a_power_cut_has_the_epochs_of_all_its_batches(
+    tmp_path: Path,
+) -> None:
+    """Records were deleted up to 3, which the power cut undid. A follower that is cut below 3 then
+    must still know the epoch of what it has (seed 80277 of the simulator)."""
+    builder = LogBuilder(tmp_path).append()
+    builder.leader_epoch = 2
+    builder.append(count=3).log.maybe_increment_log_start_offset(3, "test")
+    builder.leader_epoch = 5
+    builder.append()
+    assert builder.log.epochs.entries() == [(2, 3), (5, 4)]
+    builder.kill()
+    builder.open()
+    assert builder.log.log_start_offset == 0
+    assert builder.log.epochs.entries() == [(0, 0), (2, 1), (5, 4)]
+    builder.log.truncate_to(1)
+    assert builder.log.epochs.entries() == [(0, 0)]
+
+
 def test_lost_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path).append()
     builder.leader_epoch = 6
