@@ -51,6 +51,8 @@ class Decisions(Checker):
         self._decisions: dict[int, _Decision] = {}
         self._first_epochs: dict[int, int] = {}
         """The coordinator's epoch when a producer id had its first decision."""
+        self._known: set[tuple[PartitionKey, int, int]] = set()
+        """Offsets and CRCs of markers: a new leader's log is read again from what is committed."""
         self._markers: list[tuple[TopicPartition, int, EndTransactionMarker]] = []
         self._completed: list[int] = []
         """What was seen in this step: it may have moved the high watermark first."""
@@ -73,7 +75,8 @@ class Decisions(Checker):
                 if key.topic_partition == _AT:
                     self._key = key
                     self._coordinated(header, records, at)
-                elif header.is_control:
+                elif header.is_control and (key, header.base_offset, header.crc) not in self._known:
+                    self._known.add((key, header.base_offset, header.crc))
                     [record] = batch_records(records, header, at)
                     marker = read_end_transaction_marker(record.key, record.value)
                     assert marker is not None
