@@ -14,7 +14,7 @@ import pytest
 from tests.simulation.faults import KINDS
 from tests.simulation.simulation import Outcome, simulate
 
-SEEDS = (*range(9, 40), 59, 101, 149)
+SEEDS = (*range(9, 41), 49, 59, 101, 149)
 """Together they have every kind of fault and of client."""
 AT_ONCE = 5
 PROCESSES = 2
@@ -41,7 +41,7 @@ def test_the_seeds_are_no_idle_ones(outcomes: list[Outcome]) -> None:
     assert counts["transactions committed"] > len(SEEDS)
     assert counts["records copied exactly once"] > len(SEEDS)
     for rare in RARE:
-        assert counts[rare] > len(SEEDS) / 8, rare
+        assert counts[rare] > len(SEEDS) / 10, rare
 
 
 def test_losses_are_rare_and_have_a_reason(outcomes: list[Outcome]) -> None:
