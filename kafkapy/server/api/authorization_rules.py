@@ -37,7 +37,15 @@ from kafkapy.server.requests.outcomes import (
     Pending,
     then,
 )
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Turns, Work, pieces, worked
+from kafkapy.server.requests.turns import (
+    CHECK_UNITS,
+    ROW_UNITS,
+    Turns,
+    Work,
+    finished,
+    pieces,
+    worked,
+)
 
 if TYPE_CHECKING:
     from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -277,6 +285,25 @@ class NamedGroup(Protocol):
     authorized_operations: int
 
 
+def narrowed(
+    handled: Handled[M],
+    narrow: Callable[[M], Work[M]],
+    later: Callable[[Work[M]], Outcome[M]],
+) -> Work[Outcome[M]]:
+    """The outcome of a handler with `narrow` made of its response, which may have 40,000 rows: in
+    slices, or by `later` if the response comes later."""
+
+    def completed(response: M) -> Outcome[M]:
+        return later(narrow(response))
+
+    outcome = yield from worked(handled)
+    if isinstance(outcome, Pending):
+        return then(outcome, completed)
+    if isinstance(outcome, NoResponse | CloseConnection):
+        return outcome
+    return (yield from narrow(outcome))
+
+
 def narrow_group_operations(
     acls: Authorization, context: RequestContext, group: NamedGroup
 ) -> None:
@@ -294,12 +321,13 @@ def _describe_groups(
 ) -> Handled[DescribeGroupsResponse]:
     rule = each(named(_O.DESCRIBE, _GROUP), "groups", "groups")
 
-    def narrow(response: DescribeGroupsResponse) -> DescribeGroupsResponse:
+    def narrow(response: DescribeGroupsResponse) -> Work[DescribeGroupsResponse]:
         for group in response.groups:
+            yield ROW_UNITS
             narrow_group_operations(acls, context, group)
         return response
 
-    return then(rule(acls, served, context, request), narrow)
+    return narrowed(rule(acls, served, context, request), narrow, finished)
 
 
 def _list_groups(
@@ -352,8 +380,8 @@ def _metadata(
     request: MetadataRequest,
 ) -> Work[Outcome[MetadataResponse]]:
     if request.topics is None or (context.version == 0 and not request.topics):
-        outcome = yield from worked(served.handle(context, request))
-        return (yield from _then(turns, outcome, partial(_visible_topics, acls, context, request)))
+        visible = partial(_visible_topics, acls, context, request)
+        return (yield from narrowed(served.handle(context, request), visible, turns.queue))
 
     def need(context: RequestContext, row: MetadataRequestTopic) -> Need | None:
         # What an id means is the handler's to find, perhaps later (`_refuse_found_by_id`).
@@ -380,23 +408,8 @@ def _metadata(
         response.topics = [*response.topics, *others]
         return (yield from _narrow_operations(acls, context, request, response))
 
-    outcome = yield from worked(served.handle(context, with_rows(request, "topics", passed)))
-    return (yield from _then(turns, outcome, with_others))
-
-
-def _then(
-    turns: Turns, outcome: Outcome[M], change: Callable[[M], Work[Outcome[M]]]
-) -> Work[Outcome[M]]:
-    """`then` of a change that is work: a response may have 40,000 rows."""
-
-    def queued(response: M) -> Outcome[M]:
-        return turns.queue(change(response))
-
-    if isinstance(outcome, Pending):
-        return then(outcome, queued)
-    if isinstance(outcome, NoResponse | CloseConnection):
-        return outcome
-    return (yield from change(outcome))
+    handled = served.handle(context, with_rows(request, "topics", passed))
+    return (yield from narrowed(handled, with_others, turns.queue))
 
 
 def _refuse_found_by_id(

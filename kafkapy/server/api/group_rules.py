@@ -15,10 +15,12 @@ from kafkapy.server.api.authorization_rules import (
     each,
     named,
     narrow_group_operations,
+    narrowed,
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import Served
-from kafkapy.server.requests.outcomes import Handled, then
+from kafkapy.server.requests.outcomes import Handled
+from kafkapy.server.requests.turns import ROW_UNITS, Work, finished
 
 if TYPE_CHECKING:
     from kafkapy.protocol.messages.consumer_group_describe import (
@@ -50,8 +52,9 @@ def _describe_consumer_groups(
 ) -> Handled[ConsumerGroupDescribeResponse]:
     rule = each(named(Operation.DESCRIBE, ResourceKind.GROUP), "group_ids", "groups")
 
-    def narrow(response: ConsumerGroupDescribeResponse) -> ConsumerGroupDescribeResponse:
+    def narrow(response: ConsumerGroupDescribeResponse) -> Work[ConsumerGroupDescribeResponse]:
         for group in response.groups:
+            yield ROW_UNITS
             names = {
                 row.topic_name
                 for member in group.members
@@ -62,7 +65,7 @@ def _describe_consumer_groups(
                 group.members = []
         return response
 
-    return then(rule(acls, served, context, request), narrow)
+    return narrowed(rule(acls, served, context, request), narrow, finished)
 
 
 def _may_see(
@@ -86,8 +89,9 @@ def _describe_share_groups(
 ) -> Handled[ShareGroupDescribeResponse]:
     rule = each(named(Operation.DESCRIBE, ResourceKind.GROUP), "group_ids", "groups")
 
-    def narrow(response: ShareGroupDescribeResponse) -> ShareGroupDescribeResponse:
+    def narrow(response: ShareGroupDescribeResponse) -> Work[ShareGroupDescribeResponse]:
         for group in response.groups:
+            yield ROW_UNITS
             members = group.members
             names = {r.topic_name for m in members for r in m.assignment.topic_partitions}
             names.update(*(member.subscribed_topic_names for member in members))
@@ -95,7 +99,7 @@ def _describe_share_groups(
                 group.members = []
         return response
 
-    return then(rule(acls, served, context, request), narrow)
+    return narrowed(rule(acls, served, context, request), narrow, finished)
 
 
 GROUP_RULES: Final[Mapping[int, Rule]] = {
