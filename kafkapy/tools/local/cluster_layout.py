@@ -132,7 +132,8 @@ class ClusterLayout:
                 f" shrink to {brokers}"
             )
         for broker_id in range(len(ports) + 1, (brokers or 0) + 1):
-            ports[broker_id] = _port(self.base_port, broker_id - 1, ports.values())
+            taken = {self.zookeeper_port, *ports.values()}
+            ports[broker_id] = _port(self.base_port, broker_id - 1, taken)
         return replace(self, broker_ports=ports, overrides={**self.overrides, **overrides})
 
     def save(self) -> None:

@@ -149,9 +149,8 @@ def test_truncation_and_replacement_while_it_is_away_are_told(machine: Machine) 
     machine.run()
     machine.log("new\n", mode="w")
     assert machine.run() == ["first", "new"]
-    (machine.root / "app.log").unlink()
-    machine.log("kept by nobody\n", "keeper")  # so that the inode is not used again
-    machine.log("newer and longer\n")
+    machine.log("newer and longer\n", "next")  # beside the old one: with another inode
+    (machine.root / "next").rename(machine.root / "app.log")
     assert machine.run() == ["first", "new", "newer and longer"]
     assert [note.partition(": ")[0].split("app.log ")[1] for note in machine.notes] == [
         "was truncated while the agent was away; reading it from its beginning",
