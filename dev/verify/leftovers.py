@@ -1,4 +1,4 @@
-"""Finds what a run left behind: processes that bear its mark in their environment, and files."""
+"""Finds processes and files that a run left behind. The processes bear its mark."""
 
 from __future__ import annotations
 
@@ -43,8 +43,10 @@ def outlives(pid: int, limit_s: float) -> bool:
 
 
 def main(mark: str, *temporary: str) -> int:
-    """End what is left, by pid, and say so, as of files in directories that the run had as /tmp;
-    0 if nothing was."""
+    """Name the processes and the files that are left, and end the processes; 0 if there are none.
+
+    `temporary` are directories that the run had as /tmp.
+    """
     running = [found for found in marked({VARIABLE: mark}) if outlives(found[0], GRACE_S)]
     for pid, command in running:
         print(f"left running by the tests: {pid} {command[:200]}", file=sys.stderr)

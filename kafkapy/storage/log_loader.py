@@ -136,9 +136,9 @@ class LogLoader:
     def _find_epochs(self, epochs: LeaderEpochCache) -> None:
         """Read the epochs before the first known one from the batches, whose headers name them.
 
-        `leader-epoch-checkpoint` may be lost. Or the log was cut from its start, which the epochs
-        know, and begins earlier again after a power cut: once a follower truncates what it had
-        left, nothing would tell where its log parts from its leader's.
+        `leader-epoch-checkpoint` may be lost. Or a power cut undid a deletion of records, and the
+        log begins before its first epoch: a follower that truncates it to there would have batches
+        without epochs, and not find where its log parts from its leader's.
         """
         known = epochs.entries()
         first = known[0][1] if known else self._local.log_end_offset

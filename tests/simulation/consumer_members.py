@@ -160,7 +160,7 @@ class ConsumerMember(GroupClient):
         self._cluster = cluster
         self._ownership = ownership
         self._owned: frozenset[int] = frozenset()
-        self._since: dict[int, int] = {}  # not before this epoch it got each partition
+        self._since: dict[int, int] = {}  # the earliest epoch in which it can have got each
         self._found: dict[int, int] = {}
         self._says_all = True
         self._said: frozenset[int] = frozenset()

@@ -22,11 +22,12 @@ from kafkapy.security.acls import (
     ResourcePattern,
 )
 from kafkapy.server.admin.acl_admin import AclAdmin, Binding
+from kafkapy.server.api.authorization import Authorization, Need, log_denied
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.throttler import client_of
 from kafkapy.server.quotas.client_quotas import ClientQuotas, Mutations
 from kafkapy.server.requests.outcomes import CloseConnection, Later, Outcome, Pending
-from kafkapy.server.requests.turns import ROW_UNITS, Work, elsewhere, worked
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, elsewhere, worked
 
 if TYPE_CHECKING:
     from kafkapy.protocol.messages.create_acls import AclCreation
@@ -183,6 +184,19 @@ def mutations(
     """
     strict = strict_since is not None and context.version >= strict_since
     return quotas.mutations(client_of(context), strict)
+
+
+def may_describe_topics(
+    authorization: Authorization, context: RequestContext, names: Iterable[str]
+) -> Work[bool]:
+    """Whether the caller may describe all topics that its subscription names."""
+    for name in names:
+        yield CHECK_UNITS
+        need = Need(Operation.DESCRIBE, ResourceKind.TOPIC, name)
+        if not authorization.is_allowed(context, *need):
+            log_denied(context, need)
+            return False
+    return True
 
 
 def row_message(error: ApiError) -> str | None:

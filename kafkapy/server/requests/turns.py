@@ -251,8 +251,8 @@ def elsewhere(function: Callable[[], R], may_drop: bool = False) -> Work[R]:
     try:
         return done.result()
     finally:
-        # What was raised refers to this frame, and so to itself: with the future in it, all that
-        # the other thread's frames hold, such as a batch unfolded to 50 MB, waits for a collection.
+        # An exception's traceback has this frame. With the future in it, that is a cycle: a batch
+        # of 50 MB in the other thread's frames would wait for the garbage collector.
         del done
 
 

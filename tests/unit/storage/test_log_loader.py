@@ -245,7 +245,7 @@ def test_a_log_that_begins_earlier_after_a_power_cut_has_the_epochs_of_all_its_b
     tmp_path: Path,
 ) -> None:
     """Records were deleted up to 3, which the power cut undid. A follower that is cut below 3 then
-    must still know the epoch of what it has (seed 80277 of the simulator)."""
+    must still know the epoch of its batches."""
     builder = LogBuilder(tmp_path).append()
     builder.leader_epoch = 2
     builder.append(count=3).log.maybe_increment_log_start_offset(3, "test")

@@ -19,12 +19,13 @@ from kafkapy.protocol.messages.consumer_group_heartbeat import (
     TopicPartitionsResponse,
 )
 from kafkapy.security.acls import Operation, ResourceKind
-from kafkapy.server.api.authorization import Authorization, Need, log_denied
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.handler_support import may_describe_topics
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import CHECK_UNITS, Work
+from kafkapy.server.requests.turns import Work
 
 
 def handle(
@@ -37,12 +38,9 @@ def handle(
     """Keep a member in its group, and tell it of its assignment."""
     if not features.has_consumer_groups:
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    for name in request.subscribed_topic_names or ():
-        yield CHECK_UNITS
-        need = Need(Operation.DESCRIBE, ResourceKind.TOPIC, name)
-        if not authorization.is_allowed(context, *need):
-            log_denied(context, need)
-            return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    names = request.subscribed_topic_names or ()
+    if not (yield from may_describe_topics(authorization, context, names)):
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     heartbeat = ConsumerHeartbeat(
         group_id=request.group_id,
         member_id=request.member_id,

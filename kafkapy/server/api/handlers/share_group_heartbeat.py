@@ -15,13 +15,13 @@ from kafkapy.protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatResponse,
     TopicPartitions,
 )
-from kafkapy.security.acls import Operation, ResourceKind
-from kafkapy.server.api.authorization import Authorization, Need, log_denied
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.handler_support import may_describe_topics
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import CHECK_UNITS, Work
+from kafkapy.server.requests.turns import Work
 
 
 def handle(
@@ -34,12 +34,9 @@ def handle(
     """Keep a member in its group, and tell it of its assignment."""
     if not features.has_share_groups:
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    for name in request.subscribed_topic_names or ():
-        yield CHECK_UNITS
-        need = Need(Operation.DESCRIBE, ResourceKind.TOPIC, name)
-        if not authorization.is_allowed(context, *need):
-            log_denied(context, need)
-            return ShareGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    names = request.subscribed_topic_names or ()
+    if not (yield from may_describe_topics(authorization, context, names)):
+        return ShareGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     heartbeat = ShareHeartbeat(
         group_id=request.group_id,
         member_id=request.member_id,

@@ -1,4 +1,4 @@
-"""Leftovers of a run: files in the directory that it had as /tmp, and no others."""
+"""A file in the directory that a run had as /tmp is a leftover."""
 
 from __future__ import annotations
 
