@@ -215,6 +215,11 @@ class ApiError(KafkapyError):
         self.code = code
         self.message = message
 
+    @property
+    def own_message(self) -> str | None:
+        """The message; None if it is the code's name only."""
+        return None if self.message == self.code.name else self.message
+
 
 class ProtocolViolation(KafkapyError):
     """The peer sent bytes that cannot be Kafka's protocol; only its connection suffers."""

@@ -199,11 +199,6 @@ def may_describe_topics(
     return True
 
 
-def row_message(error: ApiError) -> str | None:
-    """The message of a row; None if it equals the code's standard one."""
-    return None if error.message == error.code.name else error.message
-
-
 def acl_admin(admin: AclAdmin | None, otherwise: str = "No Authorizer is configured.") -> AclAdmin:
     """The entries of all resources.
 

@@ -32,7 +32,7 @@ class ProduceAnswers:
         """Set the error of a refused append in a row, and count it."""
         row.error_code = error.code
         row.base_offset = -1
-        row.error_message = error.message if error.message != error.code.name else None
+        row.error_message = error.own_message
         row.record_errors = [
             BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
             for index, message in getattr(error, "record_errors", ())

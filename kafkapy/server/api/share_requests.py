@@ -19,7 +19,6 @@ from kafkapy.replication.shares.share_sessions import (
 )
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.api.handler_support import row_message
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_setup import Shares
@@ -126,7 +125,7 @@ class ShareRequests:
                 found = yield from _checked(batches, may_renew=may_renew)
                 self._acknowledge(context, key, partition, found, ended)
             except ApiError as refusal:
-                ended(partition, refusal.code, row_message(refusal))
+                ended(partition, refusal.code, refusal.own_message)
         if not rows:
             answered({})
 

@@ -41,8 +41,7 @@ def consumer_heartbeat(core: Core, now_ms: int, token: Token, request: ConsumerH
             _stay(core, now_ms, token, request, found)
     except ApiError as refusal:
         # Nothing has changed: every check comes before the first change.
-        message = None if refusal.message == refusal.code.name else refusal.message
-        result = ConsumerHeartbeatResult(refusal.code, message)
+        result = ConsumerHeartbeatResult(refusal.code, refusal.own_message)
         core.outbox.reply(token, result)
 
 

@@ -54,8 +54,7 @@ def share_heartbeat(core: Core, now_ms: int, token: Token, request: ShareHeartbe
             _stay(core, now_ms, token, request, group, shares)
     except ApiError as refusal:
         # Nothing has changed: every check comes before the first change.
-        message = None if refusal.message == refusal.code.name else refusal.message
-        core.outbox.reply(token, ConsumerHeartbeatResult(refusal.code, message))
+        core.outbox.reply(token, ConsumerHeartbeatResult(refusal.code, refusal.own_message))
 
 
 def _check_request(request: ShareHeartbeat) -> None:

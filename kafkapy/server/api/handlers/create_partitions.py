@@ -17,7 +17,7 @@ from kafkapy.protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from kafkapy.server.admin.topic_admin import TopicAdmin
-from kafkapy.server.api.handler_support import mutations, require_controller, row_message
+from kafkapy.server.api.handler_support import mutations, require_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
@@ -73,7 +73,7 @@ class Handler:
                 ):
                     raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
             except ApiError as error:
-                row.error_code, row.error_message = error.code, row_message(error)
+                row.error_code, row.error_message = error.code, error.own_message
         return CreatePartitionsResponse(throttle_time_ms=allowed.pause_ms(), results=results)
 
 

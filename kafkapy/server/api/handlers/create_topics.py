@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from kafkapy.server.admin.topic_admin import PARTITIONS_AT_ONCE, Charge, TopicAdmin
-from kafkapy.server.api.handler_support import mutations, require_controller, row_message
+from kafkapy.server.api.handler_support import mutations, require_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
@@ -70,7 +70,7 @@ class Handler:
                 try:
                     await self._create(request, topic, row, allowed.charge)
                 except ApiError as error:
-                    row.error_code, row.error_message = error.code, row_message(error)
+                    row.error_code, row.error_message = error.code, error.own_message
         for name in sorted(repeated):
             results.append(
                 CreatableTopicResult(

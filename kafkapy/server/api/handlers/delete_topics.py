@@ -25,7 +25,6 @@ from kafkapy.server.api.handler_support import (
     distinct,
     mutations,
     require_controller,
-    row_message,
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
@@ -116,7 +115,7 @@ class Handler:
                 await self._delete(context, row.name, allowed.charge)
                 gone.append(row)
             except ApiError as error:
-                row.error_code, row.error_message = error.code, row_message(error)
+                row.error_code, row.error_message = error.code, error.own_message
         for row in gone:
             await pace.spend(ROW_UNITS)
             if not await self.waiter.topics_gone([row.name or ""], request.timeout_ms):

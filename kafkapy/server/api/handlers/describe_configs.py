@@ -59,7 +59,7 @@ class Handler:
                 row.configs = _configs(self._entries(resource), resource, request)
             except ApiError as error:
                 row.error_code = error.code
-                row.error_message = "" if error.message == error.code.name else error.message
+                row.error_message = error.own_message or ""
             await pace.spend(ROW_UNITS * (1 + len(row.configs)))
         return DescribeConfigsResponse(results=results)
 
