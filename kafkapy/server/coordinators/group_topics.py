@@ -24,7 +24,7 @@ _WORDS_OF_KAFKA: Final = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
 }
-"""What RE2/J, which Kafka uses, calls an error of RE2."""
+"""RE2/J's words, which are Kafka's, for the errors of RE2."""
 
 
 class GroupTopics:

@@ -48,7 +48,7 @@ _PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
 }
 
 LOGGED = {"debug": "eos", "log_level": 7}
-"""What librdkafka says of epochs, sequences and transactions."""
+"""Configs with which librdkafka logs epochs, sequences and transactions."""
 
 
 def logger_to(file: Path) -> logging.Logger:

@@ -55,7 +55,7 @@ class Decisions(Checker):
         """Offsets and CRCs of markers: a new leader's log is read again from what is committed."""
         self._markers: list[tuple[TopicPartition, int, EndTransactionMarker]] = []
         self._completed: list[int] = []
-        """What was seen in this step: it may have moved the high watermark first."""
+        """Seen in this step, which may have moved the high watermark first."""
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         if not partition.is_leader or not self.cluster.plan.transactional_ids:

@@ -29,7 +29,7 @@ class _Epochs:
     end: int
     found: list[tuple[int, int]] = field(default_factory=list)
     entries: list[tuple[int, int]] = field(default_factory=list)
-    """What the cache had when it was last compared."""
+    """Entries of the cache at the last comparison."""
 
 
 class EpochCaches(Checker):
