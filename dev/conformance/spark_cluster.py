@@ -182,7 +182,7 @@ def in_sync(servers: str, topic: str) -> bool:
     """Whether every replica of the topic is in sync."""
     with Cluster(servers) as cluster:
         partitions = cluster.metadata([topic]).topics[topic].partitions.values()
-        return all(len(partition.isr) == len(BROKERS) for partition in partitions)
+        return {len(partition.isr) for partition in partitions} == {len(BROKERS)}
 
 
 def rows_of(out: Path) -> tuple[int, int, int, int]:

@@ -490,7 +490,7 @@ class Broker:
             **handler_table.in_background(self._tasks, *self._background_areas(authorization)),
         }
         return Dispatcher(
-            handler_table.table(handlers, authorization, auto_create_topics, self._metadata, turns),
+            handler_table.table(handlers, authorization, auto_create_topics, self._metadata),
             self._metrics.requests,
             throttler,
             turns,

@@ -393,8 +393,9 @@ def offers(brokers: BrokerGroup, broker_id: int) -> bool:
 
 
 def is_in_sync(bootstrap_servers: str) -> bool:
-    """Whether broker 2 is in every ISR."""
+    """Whether broker 2 is in every ISR. Before it is told of a topic it describes no partition."""
     names = ["t", GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC]
     with Cluster(bootstrap_servers) as cluster:
         topics = cluster.metadata(names, refresh=True).topics
-        return all(2 in p.isr for name in names for p in topics[name].partitions.values())
+        found = [topics[name].partitions.values() for name in names]
+        return all(found) and all(2 in p.isr for partitions in found for p in partitions)

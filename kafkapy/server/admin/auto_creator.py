@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -32,6 +33,10 @@ _INTERNAL_PREFIX: Final = {
 }
 
 
+def _always() -> bool:
+    return True
+
+
 class AutoCreator:
     """Creates topics with the broker's defaults; one creation of a name at a time, whose outcome
     all get that ask for it."""
@@ -52,17 +57,23 @@ class AutoCreator:
         self._in_flight: dict[str, asyncio.Future[ErrorCode]] = {}
 
     async def create(
-        self, names: list[str], wait_ms: int, charge: Charge = free
+        self,
+        names: list[str],
+        wait_ms: int,
+        charge: Charge = free,
+        is_wanted: Callable[[], bool] = _always,
     ) -> dict[str, ErrorCode]:
-        """Create what is missing of `names`, then give the leaders of what is not refused `wait_ms`
-        to appear. The refusals by name, which are logged; a topic that exists but is not in the
-        metadata, because it is new or being deleted, has LEADER_NOT_AVAILABLE."""
+        """Create what is missing of `names` while `is_wanted`, then give the leaders of what is not
+        refused `wait_ms` to appear. The refusals by name, which are logged; a topic that exists but
+        is not in the metadata, because it is new or being deleted, has LEADER_NOT_AVAILABLE."""
         pace = self._turns.pace()
         mine: list[str] = []
         refusals: dict[str, ErrorCode] = {}
         try:
             for name in names:
                 await pace.spend(CHANGE_UNITS)  # a refusal does not wait for anything
+                if not is_wanted():
+                    return refusals
                 if name in self._metadata.image.topics:
                     continue
                 if name not in self._in_flight:

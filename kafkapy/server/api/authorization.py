@@ -12,6 +12,7 @@ from kafkapy.common.topic_partition import quoted
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import CLUSTER_NAME, REFUSALS, Operation, ResourceKind
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import CHECK_UNITS, Work, pieces
 from kafkapy.zk.stores.paths import java_name
 
 if TYPE_CHECKING:
@@ -80,12 +81,16 @@ class Authorization:
         self,
         context: RequestContext,
         kind: ResourceKind,
-        rows: list[T],
+        rows: Sequence[T],
         name_of: Callable[[T], str],
-    ) -> list[T]:
+    ) -> Work[list[T]]:
         """The rows whose resource the caller may describe. Others are left out without an error."""
         may_see = partial(self.is_allowed, context, Operation.DESCRIBE, kind)
-        return [row for row in rows if may_see(name_of(row))]
+        seen: list[T] = []
+        for few in pieces(rows):
+            seen += [row for row in few if may_see(name_of(row))]
+            yield CHECK_UNITS * len(few)
+        return seen
 
     def may_make_topic(self, context: RequestContext, name: str) -> bool:
         """Whether the caller may create a topic automatically."""

@@ -30,19 +30,14 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import AnyServed, Served
 from kafkapy.server.requests.outcomes import (
     CLOSE_CONNECTION,
-    CloseConnection,
     Handled,
-    NoResponse,
     Outcome,
-    Pending,
     then,
 )
 from kafkapy.server.requests.turns import (
     CHECK_UNITS,
     ROW_UNITS,
-    Turns,
     Work,
-    finished,
     pieces,
     worked,
 )
@@ -285,25 +280,6 @@ class NamedGroup(Protocol):
     authorized_operations: int
 
 
-def narrowed(
-    handled: Handled[M],
-    narrow: Callable[[M], Work[M]],
-    later: Callable[[Work[M]], Outcome[M]],
-) -> Work[Outcome[M]]:
-    """The outcome of a handler with `narrow` made of its response, which may have 40,000 rows: in
-    slices, or by `later` if the response comes later."""
-
-    def completed(response: M) -> Outcome[M]:
-        return later(narrow(response))
-
-    outcome = yield from worked(handled)
-    if isinstance(outcome, Pending):
-        return then(outcome, completed)
-    if isinstance(outcome, NoResponse | CloseConnection):
-        return outcome
-    return (yield from narrow(outcome))
-
-
 def narrow_group_operations(
     acls: Authorization, context: RequestContext, group: NamedGroup
 ) -> None:
@@ -327,7 +303,7 @@ def _describe_groups(
             narrow_group_operations(acls, context, group)
         return response
 
-    return narrowed(rule(acls, served, context, request), narrow, finished)
+    return then(rule(acls, served, context, request), narrow)
 
 
 def _list_groups(
@@ -336,8 +312,9 @@ def _list_groups(
     context: RequestContext,
     request: ListGroupsRequest,
 ) -> Handled[ListGroupsResponse]:
-    def narrow(response: ListGroupsResponse) -> ListGroupsResponse:
-        response.groups = acls.visible(context, _GROUP, response.groups, attrgetter("group_id"))
+    def narrow(response: ListGroupsResponse) -> Work[ListGroupsResponse]:
+        group_id = attrgetter("group_id")
+        response.groups = yield from acls.visible(context, _GROUP, response.groups, group_id)
         return response
 
     return then(served.handle(context, request), narrow)
@@ -352,8 +329,9 @@ def _create_topics(
     context: RequestContext,
     request: CreateTopicsRequest,
 ) -> Handled[CreateTopicsResponse]:
-    def without_configs(response: CreateTopicsResponse) -> CreateTopicsResponse:
+    def without_configs(response: CreateTopicsResponse) -> Work[CreateTopicsResponse]:
         for row in response.topics:
+            yield CHECK_UNITS
             if not acls.is_allowed(context, _O.DESCRIBE_CONFIGS, _TOPIC, row.name):
                 row.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 row.num_partitions = row.replication_factor = -1
@@ -366,14 +344,13 @@ def _create_topics(
 # Metadata
 
 
-def metadata_rule(auto_create_topics: bool, turns: Turns) -> Rule:
+def metadata_rule(auto_create_topics: bool) -> Rule:
     """The rule of Metadata, whose topics may be created automatically."""
-    return partial(_metadata, auto_create_topics, turns)
+    return partial(_metadata, auto_create_topics)
 
 
 def _metadata(
     auto_create_topics: bool,
-    turns: Turns,
     acls: Authorization,
     served: Served[MetadataRequest, MetadataResponse],
     context: RequestContext,
@@ -381,7 +358,7 @@ def _metadata(
 ) -> Work[Outcome[MetadataResponse]]:
     if request.topics is None or (context.version == 0 and not request.topics):
         visible = partial(_visible_topics, acls, context, request)
-        return (yield from narrowed(served.handle(context, request), visible, turns.queue))
+        return (yield from worked(then(served.handle(context, request), visible)))
 
     def need(context: RequestContext, row: MetadataRequestTopic) -> Need | None:
         # What an id means is the handler's to find, perhaps later (`_refuse_found_by_id`).
@@ -409,7 +386,7 @@ def _metadata(
         return (yield from _narrow_operations(acls, context, request, response))
 
     handled = served.handle(context, with_rows(request, "topics", passed))
-    return (yield from narrowed(handled, with_others, turns.queue))
+    return (yield from worked(then(handled, with_others)))
 
 
 def _refuse_found_by_id(
@@ -456,8 +433,7 @@ def _visible_topics(
     request: MetadataRequest,
     response: MetadataResponse,
 ) -> Work[MetadataResponse]:
-    response.topics = acls.visible(context, _TOPIC, response.topics, attrgetter("name"))
-    yield CHECK_UNITS * len(response.topics)
+    response.topics = yield from acls.visible(context, _TOPIC, response.topics, attrgetter("name"))
     return (yield from _narrow_operations(acls, context, request, response))
 
 

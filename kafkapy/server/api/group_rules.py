@@ -15,12 +15,11 @@ from kafkapy.server.api.authorization_rules import (
     each,
     named,
     narrow_group_operations,
-    narrowed,
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import Served
-from kafkapy.server.requests.outcomes import Handled
-from kafkapy.server.requests.turns import ROW_UNITS, Work, finished
+from kafkapy.server.requests.outcomes import Handled, then
+from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 if TYPE_CHECKING:
     from kafkapy.protocol.messages.consumer_group_describe import (
@@ -65,7 +64,7 @@ def _describe_consumer_groups(
                 group.members = []
         return response
 
-    return narrowed(rule(acls, served, context, request), narrow, finished)
+    return then(rule(acls, served, context, request), narrow)
 
 
 def _may_see(
@@ -99,7 +98,7 @@ def _describe_share_groups(
                 group.members = []
         return response
 
-    return narrowed(rule(acls, served, context, request), narrow, finished)
+    return then(rule(acls, served, context, request), narrow)
 
 
 GROUP_RULES: Final[Mapping[int, Rule]] = {

@@ -64,9 +64,11 @@ def run_async(
     context: RequestContext,
     work: Later[M | Work[M]],
     refuse: Callable[[ApiError], M | CloseConnection | Work[M | CloseConnection]],
+    pending: Pending[M] | None = None,
 ) -> Pending[M]:
-    """Run `work` as a task of the broker. Its result or error is the response."""
-    pending: Pending[M] = Pending()
+    """Run `work` as a task of the broker. Its result or error is the response. Work that need not
+    be done when nobody waits any more looks whether `pending` is done."""
+    pending = Pending() if pending is None else pending
 
     async def answer() -> None:
         try:

@@ -469,18 +469,17 @@ def table(
     authorization: Authorization,
     auto_create_topics: bool,
     metadata: MetadataCache,
-    turns: Turns,
 ) -> dict[int, AnyServed]:
     """The APIs of a broker; with an authorizer, each with its rule."""
     served = {key: Served(*SERVED[key], handle) for key, handle in handles.items()}
     served = with_known_ids(served)
     # Decided here, so that requests need no check without an authorizer.
     if authorization.authorizer is not None:
-        served = guard(served, rules(auto_create_topics, turns), authorization)
+        served = guard(served, rules(auto_create_topics), authorization)
     return with_names(served, metadata)
 
 
-def rules(auto_create_topics: bool, turns: Turns) -> dict[int, Rule]:
+def rules(auto_create_topics: bool) -> dict[int, Rule]:
     """The rules of all APIs that have one."""
     rules = {**RULES, **GROUP_RULES, **TRANSACTION_RULES}
-    return {**rules, ApiKey.METADATA: metadata_rule(auto_create_topics, turns)}
+    return {**rules, ApiKey.METADATA: metadata_rule(auto_create_topics)}

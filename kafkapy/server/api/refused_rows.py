@@ -51,7 +51,11 @@ def handle_others(
     if not passed:
         return _joined(answers[0], answers[1:], answer)
     outcome = yield from worked(served.handle(context, with_rows(request, rows, passed)))
-    return then(outcome, lambda response: _joined(response, answers, answer))
+
+    def joined(response: Message) -> Message:
+        return _joined(response, answers, answer)
+
+    return then(outcome, joined)
 
 
 def refuse_rows(

@@ -20,7 +20,7 @@ from kafkapy.server.api.authorization_rules import (
 from kafkapy.server.api.refused_rows import refuse_rows, with_rows
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Handled, Outcome, then
-from kafkapy.server.requests.turns import Work, worked
+from kafkapy.server.requests.turns import CHECK_UNITS, Work, worked
 
 if TYPE_CHECKING:
     from kafkapy.protocol.messages.add_partitions_to_txn import (
@@ -105,9 +105,11 @@ def _describe(
     context: RequestContext,
     request: DescribeTransactionsRequest,
 ) -> Handled[DescribeTransactionsResponse]:
-    def narrow(response: DescribeTransactionsResponse) -> DescribeTransactionsResponse:
+    def narrow(response: DescribeTransactionsResponse) -> Work[DescribeTransactionsResponse]:
+        name, kind = attrgetter("topic"), ResourceKind.TOPIC
         for row in response.transaction_states:
-            row.topics = acls.visible(context, ResourceKind.TOPIC, row.topics, attrgetter("topic"))
+            yield CHECK_UNITS
+            row.topics = yield from acls.visible(context, kind, row.topics, name)
         return response
 
     return then(_DESCRIBE_ROWS(acls, served, context, request), narrow)
@@ -126,8 +128,8 @@ def _list(
     context: RequestContext,
     request: ListTransactionsRequest,
 ) -> Handled[ListTransactionsResponse]:
-    def narrow(response: ListTransactionsResponse) -> ListTransactionsResponse:
-        response.transaction_states = acls.visible(
+    def narrow(response: ListTransactionsResponse) -> Work[ListTransactionsResponse]:
+        response.transaction_states = yield from acls.visible(
             context,
             _TRANSACTIONAL_ID,
             response.transaction_states,

@@ -13,13 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
 from enum import Enum
-from typing import Any, Final, Generic, NamedTuple, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, Union, overload
 
 from kafkapy.common.errors import ProtocolViolation
 
+if TYPE_CHECKING:
+    from kafkapy.protocol.schema import Message
+
 R = TypeVar("R")
-S = TypeVar("S")
 R_co = TypeVar("R_co", covariant=True)
+M = TypeVar("M", bound="Message")
+N = TypeVar("N", bound="Message")
 
 _UNANSWERED: Any = None
 
@@ -127,20 +131,21 @@ Completion = Union[  # noqa: UP007
 
 
 @overload
-def then(outcome: Outcome[R], change: Callable[[R], Outcome[S]]) -> Outcome[S]: ...
+def then(outcome: Outcome[M], change: Callable[[M], Outcome[N]]) -> Outcome[N]: ...
 
 
 @overload
-def then(outcome: Handled[R], change: Callable[[R], Outcome[S]]) -> Handled[S]: ...
+def then(outcome: Handled[M], change: Callable[[M], Handled[N]]) -> Handled[N]: ...
 
 
-def then(outcome: Handled[Any], change: Callable[[Any], Outcome[S]]) -> Handled[S]:
-    """The outcome of a handler with `change` made of its response, now or when it comes."""
+def then(outcome: Handled[Any], change: Callable[[Any], Handled[N]]) -> Handled[N]:
+    """The outcome of a handler with `change` made of its response, now or when it comes. A change
+    of many rows is work."""
     if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
         return outcome
     if not isinstance(outcome, Pending):
         return change(outcome) if not isinstance(outcome, Generator) else _then(outcome, change)
-    later: Pending[S] = Pending(outcome.blocks)
+    later: Pending[N] = Pending(outcome.blocks)
     later.on_abandon = outcome.abandon
 
     def completed(response: Completion[Any]) -> None:
@@ -153,5 +158,6 @@ def then(outcome: Handled[Any], change: Callable[[Any], Outcome[S]]) -> Handled[
     return later.response if later.done else later
 
 
-def _then(work: Work[Outcome[R]], change: Callable[[R], Outcome[S]]) -> Work[Outcome[S]]:
-    return then((yield from work), change)
+def _then(work: Work[Outcome[M]], change: Callable[[M], Handled[N]]) -> Work[Outcome[N]]:
+    outcome: Handled[N] = then((yield from work), change)
+    return (yield from outcome) if isinstance(outcome, Generator) else outcome

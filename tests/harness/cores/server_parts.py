@@ -274,9 +274,7 @@ class Parts:
     def dispatcher(self) -> Dispatcher:
         """Serves these."""
         return Dispatcher(
-            handler_table.table(
-                self.handlers(), self.authorization, True, self.metadata, self.turns
-            ),
+            handler_table.table(self.handlers(), self.authorization, True, self.metadata),
             self.metrics.requests,
             self.throttler,
             self.turns,

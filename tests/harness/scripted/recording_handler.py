@@ -11,7 +11,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import AccessControlEntry, PatternType, Permission, ResourcePattern
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.requests.turns import Turns, finished
+from kafkapy.server.requests.turns import finished
 
 
 class RecordingHandler:
@@ -42,7 +42,6 @@ class RecordingHandler:
             Authorization(authorizer),
             auto_create_topics,
             MetadataCache(),
-            Turns(),
         )
         self.handle = table[key].handle
 

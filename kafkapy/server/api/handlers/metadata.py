@@ -37,7 +37,7 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.background_tasks import BackgroundTasks
-from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Turns, Work, finish, pieces
 
 AUTO_CREATE_WAIT_MS: Final = 1000
@@ -70,19 +70,24 @@ class Handler:
             if not missing:
                 return (yield from self._response(context, request))
 
-        async def create() -> MetadataResponse:
+        pending: Pending[MetadataResponse] = Pending()
+
+        def is_awaited() -> bool:
+            return not pending.done
+
+        async def created() -> MetadataResponse:
             await metadata_known(self.waiter)
             pace = self.turns.pace()
             missing = await finish(self._to_create(context, request), pace)
             if missing:
                 charge = mutations(self.quotas, context).charge
-                creator = self.creator
-                refusals = await creator.create(missing, AUTO_CREATE_WAIT_MS, charge)
+                create = self.creator.create
+                refusals = await create(missing, AUTO_CREATE_WAIT_MS, charge, is_awaited)
                 return await finish(self._response(context, request, refusals), pace)
             return await finish(self._response(context, request), pace)
 
         refused = partial(refusal, refuse, request, version=context.version)
-        return run_async(self.tasks, context, create(), refused)
+        return run_async(self.tasks, context, created(), refused, pending)
 
     def _to_create(self, context: RequestContext, request: MetadataRequest) -> Work[list[str]]:
         """Unknown topics with valid names that may be created."""

@@ -90,6 +90,19 @@ def test_names_that_are_refused_at_once_leave_the_loop_to_others() -> None:
     assert asyncio.run(served_meanwhile()) > 4
 
 
+def test_no_more_topics_are_made_for_who_went_away() -> None:
+    """A request of 1 MB names 40,000; its client need not wait for them."""
+    shop = Shop()
+
+    def wanted() -> bool:
+        return len(shop.admin.created) < 2
+
+    create = shop.creator.create(["a", "b", "c", "d"], 10**9, is_wanted=wanted)
+    assert asyncio.run(asyncio.wait_for(create, 10)) == {}
+    assert [row[0] for row in shop.admin.created] == ["a", "b"]
+    assert shop.create("c")[-1][0] == "c"
+
+
 def test_the_offsets_topic_is_compacted_and_sized_by_its_own_configs() -> None:
     configs = {
         "cleanup.policy": "compact",

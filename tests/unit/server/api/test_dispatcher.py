@@ -46,7 +46,7 @@ HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
 
 
 def table(handlers: handler_table.Handlers, authorizer: AclAuthorizer | None = None) -> Any:
-    return handler_table.table(handlers, Authorization(authorizer), True, MetadataCache(), Turns())
+    return handler_table.table(handlers, Authorization(authorizer), True, MetadataCache())
 
 
 class Desk:
@@ -188,7 +188,7 @@ def test_rules_stand_before_handlers_only_where_there_is_an_authorizer() -> None
     assert {key: served.handle for key, served in plain.items()} == handlers
     guarded = table(handlers, AclAuthorizer())
     changed = [key for key, served in guarded.items() if served != plain[key]]
-    assert set(changed) == set(handler_table.rules(True, Turns())) - FORMS.keys()
+    assert set(changed) == set(handler_table.rules(True)) - FORMS.keys()
 
 
 def named(count: int) -> DescribeGroupsRequest:
