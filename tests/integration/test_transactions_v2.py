@@ -52,7 +52,7 @@ class Copier:
             *("--broker-list", brokers.bootstrap_servers, "--transactional-id", "copier"),
             *("--input-topic", "in", "--input-partition", "0", "--output-topic", "out"),
             *("--consumer-group", "copiers", "--transaction-size", "5", "--enable-random-aborts"),
-            *("--transaction-timeout", "4000"),
+            *("--transaction-timeout", "30000"),
             release=apache_kafka.KAFKA_4,
         )
         self._output = output

@@ -20,6 +20,7 @@ from tests.simulation.events import SECOND_US
 from tests.simulation.world import World
 
 if TYPE_CHECKING:
+    from tests.harness.faults.share_anomalies import Delivery
     from tests.simulation.transactional_clients import Deed
 
 
@@ -77,6 +78,7 @@ class SimHistory:
         self.ledger: dict[TopicPartition, list[int]] = {}
         self.ledger_seen: dict[TopicPartition, list[int]] = {}
         self.ledger_offsets: dict[str, int] = {}
+        self.share_deliveries: list[Delivery] = []
         # (earliest answer, latest question) of fetches that named a leader epoch.
         self.fenced_fetches: dict[tuple[int, TopicPartition, int], tuple[int, int]] = {}
         # Told of (partition, first offset, last offset) of what all in sync are said to have.

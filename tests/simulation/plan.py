@@ -17,7 +17,8 @@ class Plan:
     coordinator before a transaction begins there (KIP-890), without which Kafka accepts batches
     that come late. `bumps_epochs`: producers have transaction version 2. `compacts`: there is a
     compacted topic. `static_members`: those of the classic group have instance ids; `consumers`:
-    how many members the consumer group has (KIP-848). `pipelines`: a producer has five batches
+    how many members the consumer group has (KIP-848), and `sharers` the share group (KIP-932).
+    `pipelines`: a producer has five batches
     under way. `retains`: there is a topic with little retention. `reads_nearby`: readers ask for
     the replica in their rack (KIP-392). `forgets`: a group's offsets expire. `throttles`: clients
     have quotas, and replicas and moves between directories are throttled. `drifts`: clocks run at
@@ -49,6 +50,7 @@ class Plan:
     drifts: bool = False
     flip_one_in: int = 0
     caps_transactions: bool = False
+    sharers: int = 0
     config: dict[str, str] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
 
@@ -186,6 +188,7 @@ def plan_of(random: Random) -> Plan:
         plan.config["log.dirs"] = TWO_DIRECTORIES
     plan.drifts = random.random() < 0.25
     plan.flip_one_in = random.choice((0, 0, 0, 40, 150))
+    plan.sharers = random.choice((0, 0, 2, 3))
     return plan
 
 

@@ -21,6 +21,7 @@ from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.zk.stores import paths
 from tests.harness.faults.anomalies import Mode
+from tests.simulation import share_members
 from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Checker, Violation
 from tests.simulation.checkers.table import CHECKERS
@@ -34,6 +35,7 @@ from tests.simulation.group_clients import Committer, Forgetter, GroupClient, Me
 from tests.simulation.history import COPIES, LEDGER
 from tests.simulation.node import rack_of
 from tests.simulation.plan import Plan, plan_of
+from tests.simulation.share_members import ShareMember, Sharing
 from tests.simulation.tables import CLEANER, TableWriter
 from tests.simulation.transactional_clients import (
     CONFIG,
@@ -97,6 +99,8 @@ class Simulation:
             plan.config["transaction.partition.verification.enable"] = str(plan.verifies).lower()
         if plan.compacts:
             plan.config.update(CLEANER)
+        if plan.sharers:
+            plan.config.update(share_members.CONFIG)
         self.world.network.reset_one_in = self.plan.reset_one_in
         self.world.network.flip_one_in = self.plan.flip_one_in
         self.cluster = Cluster(self.world, self.plan)
@@ -108,6 +112,7 @@ class Simulation:
         self.group_clients: list[GroupClient] = []
         self.forgetters: list[Forgetter] = []
         self.consumers: list[ConsumerMember] = []
+        self.sharers: list[ShareMember] = []
         self.transactional: list[TransactionalClient] = []
         self.committed_readers: list[CommittedReader] = []
 
@@ -170,6 +175,12 @@ class Simulation:
             self.producers.append(Pipeliner(world, history, _PIPELINER, TOPIC, 0, -1))
         if self.plan.transactional_ids:
             self._start_transactions()
+        if self.plan.sharers:
+            sharing = Sharing(lambda: all(producer.is_done for producer in self.producers))
+            self.sharers = [
+                ShareMember(world, self.cluster, f"s{i}", TOPIC, sharing)
+                for i in range(self.plan.sharers)
+            ]
 
     def _start_groups(self) -> None:
         """A group without members, one of the classic protocol, perhaps one of the other."""
@@ -222,7 +233,7 @@ class Simulation:
         """Clients finish what they had begun; the cluster heals."""
         workers: list[Client] = [
             *self.producers, *self.group_clients, *self.forgetters, *self.consumers,
-            *self.transactional,
+            *self.sharers, *self.transactional,
         ]  # fmt: skip
         for worker in workers:
             worker.is_stopping = True

@@ -67,6 +67,8 @@ RARE = (
     "deletions of records confirmed",
     "keys of compacted topics",
     "consumers assigned",
+    "records shared",
+    "sharers that ended",
     "static members restarted",
     "fetches answered by followers",
     "batches acknowledged in a pipeline",

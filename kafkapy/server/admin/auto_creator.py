@@ -16,6 +16,7 @@ from kafkapy.common.topic_partition import (
 )
 from kafkapy.server.admin.topic_admin import Charge, free
 from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
+from kafkapy.zk.zookeeper import ZooKeeperError
 
 if TYPE_CHECKING:
     from kafkapy.metadata.cache import MetadataCache
@@ -113,6 +114,10 @@ class AutoCreator:
                 return ErrorCode.LEADER_NOT_AVAILABLE
             logger.warning("Auto topic creation of %s failed: %s", name, error.message)
             return error.code
+        except ZooKeeperError as error:
+            # It may have been made all the same: who asks is to ask again.
+            logger.warning("Auto topic creation of %s failed: %s", name, error)
+            return ErrorCode.LEADER_NOT_AVAILABLE
         return ErrorCode.NONE
 
     async def _create(self, name: str, charge: Charge) -> None:

@@ -23,6 +23,7 @@ from tests.simulation.checkers.leader_isrs import LeaderIsrs
 from tests.simulation.checkers.log_starts import LogStarts
 from tests.simulation.checkers.producer_states import ProducerStates
 from tests.simulation.checkers.reassignments import Reassignments
+from tests.simulation.checkers.share_deliveries import ShareDeliveries
 from tests.simulation.checkers.sound_disks import SoundDisks
 from tests.simulation.checkers.tables import Tables
 from tests.simulation.checkers.transactions import Transactions
@@ -52,5 +53,6 @@ CHECKERS: tuple[type[Checker], ...] = (
     Reassignments,
     ClientView,
     CommittedOffsets,
+    ShareDeliveries,
     Transactions,
 )

@@ -12,6 +12,7 @@ from kafkapy.server.admin.auto_creator import AutoCreator
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.requests.turns import CHANGE_UNITS, SLICE_UNITS, Turns
+from kafkapy.zk.zookeeper import SessionExpired
 from tests.harness.scripted import admins
 
 Created = tuple[str, int, int, object, dict[str, str], bool]
@@ -22,7 +23,7 @@ class FakeTopicAdmin:
 
     def __init__(self) -> None:
         self.created: list[Created] = []
-        self.refusals: dict[str, ApiError] = {}
+        self.refusals: dict[str, Exception] = {}
 
     async def create_topic(self, *asked: Any) -> None:
         *fields, charge = asked
@@ -170,6 +171,17 @@ def test_a_refusal_is_passed_on_and_nobody_waits_for_the_topic() -> None:
 
     asyncio.run(in_time())
     assert len(shop.admin.created) == 3, "two that ask at once share one refusal"
+
+
+def test_a_lost_session_is_logged_and_the_client_told_to_ask_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Who had `__share_group_state` made wrote a traceback."""
+    shop = Shop()
+    shop.admin.refusals = {"t": SessionExpired("/brokers/topics/t")}
+    asked = shop.creator.create(["t"], 0)
+    assert asyncio.run(asked) == {"t": ErrorCode.LEADER_NOT_AVAILABLE}
+    assert "Auto topic creation of t failed: SessionExpired" in caplog.text
 
 
 def test_a_creation_is_in_flight_until_the_topic_is_known() -> None:

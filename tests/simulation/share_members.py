@@ -1,0 +1,278 @@
+"""Members of a share group (KIP-932), which fetch, accept, release, reject, or hold for too long.
+
+What they were delivered, and what their acknowledgements came to, is judged by
+`tests/harness/faults/share_anomalies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.messages import (
+    alter_share_group_offsets,
+    describe_share_group_offsets,
+    share_acknowledge,
+    share_fetch,
+)
+from kafkapy.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkapy.record.records import iter_records
+from kafkapy.server.interbroker.node_client import NodeUnavailable
+from kafkapy.zk.stores import paths
+from tests.harness.faults.share_anomalies import Delivery, Fate, Place, Verb
+from tests.simulation.clients import Refused
+from tests.simulation.cluster import Cluster
+from tests.simulation.group_clients import GroupClient
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+GROUP: Final = "dividing"
+COUNT_LIMIT: Final = 5
+_LOCK_MS: Final = 1000
+CONFIG: Final = {
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.min.isr": "2",
+    "group.share.session.timeout.ms": "2000",
+    "group.share.min.session.timeout.ms": "1000",
+    "group.share.heartbeat.interval.ms": "250",
+    "group.share.min.heartbeat.interval.ms": "100",
+    "group.share.min.record.lock.duration.ms": str(_LOCK_MS),
+    "group.share.record.lock.duration.ms": str(_LOCK_MS),
+    "group.share.delivery.count.limit": str(COUNT_LIMIT),
+}
+_VERSION: Final = 1
+_LEAVE: Final = -1
+_ENDS_THE_MEMBER: Final = (
+    ErrorCode.FENCED_MEMBER_EPOCH,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.GROUP_ID_NOT_FOUND,
+)
+_ENDS: Final = 0.04
+_HOLDS: Final = 0.05
+"""How often records are held for longer than their lock."""
+_RELEASES: Final = 0.15
+_REJECTS: Final = 0.05
+_TYPES: Final = {Verb.ACCEPT: 1, Verb.RELEASE: 2, Verb.REJECT: 3}
+
+
+class Sharing:
+    """What the members of the group have in common. `nothing_more` is told when all is written."""
+
+    def __init__(self, nothing_more: Callable[[], bool]) -> None:
+        self.is_begun = False
+        self.is_over = False
+        self.nothing_more = nothing_more
+
+
+class ShareMember(GroupClient):
+    """One member; it leaves or dies now and then, and comes back under another id."""
+
+    def __init__(
+        self, world: World, cluster: Cluster, host: str, topic: str, sharing: Sharing
+    ) -> None:
+        self._cluster = cluster
+        self._sharing = sharing
+        self._assigned: list[int] = []
+        self._sessions: dict[int, int] = {}  # the next epoch of each broker's
+        super().__init__(world, cluster.history, host, GROUP, topic, cluster.plan.partitions)
+
+    async def run(self) -> None:
+        sharing = self._sharing
+        while not sharing.is_over:
+            try:
+                if not sharing.is_begun:
+                    await self._begin()
+                if not self.is_stopping and self.world.random.random() < _ENDS:
+                    await self._end()
+                await self._beat()
+                for partition in self._assigned:
+                    await self._share(partition)
+                if sharing.nothing_more():
+                    sharing.is_over = await self._has_nothing_left()
+            except (NodeUnavailable, Refused):
+                self.lose_coordinator()
+            await self.pause(40, 250)
+        self.is_done = True
+
+    async def _begin(self) -> None:
+        """The group has no member yet: it begins with the first records."""
+        rows = [
+            alter_share_group_offsets.AlterShareGroupOffsetsRequestPartition(
+                partition_index=partition, start_offset=0
+            )
+            for partition in range(self.partitions)
+        ]
+        topic = alter_share_group_offsets.AlterShareGroupOffsetsRequestTopic(
+            topic_name=self.topic, partitions=rows
+        )
+        request = alter_share_group_offsets.AlterShareGroupOffsetsRequest(
+            group_id=GROUP, topics=[topic]
+        )
+        response = await self.ask(request, 0)
+        codes = [p.error_code for row in response.responses for p in row.partitions]
+        if not self._sharing.is_begun:  # by another, which has joined
+            self._check(response.error_code, *codes)
+            self._sharing.is_begun = len(codes) == self.partitions
+
+    async def _end(self) -> None:
+        """Leave, or die: who comes back is somebody else."""
+        self.world.counts["sharers that ended"] += 1
+        member_id, self.member_id = self.member_id, ""
+        if member_id and self.world.random.random() < 0.5:
+            await self.ask(
+                ShareGroupHeartbeatRequest(
+                    group_id=GROUP, member_id=member_id, member_epoch=_LEAVE
+                ),
+                _VERSION,
+            )
+
+    async def _beat(self) -> None:
+        if not self.member_id:
+            self.member_id = str(Uuid(self.world.random.randbytes(16)))
+            self.generation, self._assigned, self._sessions = 0, [], {}
+        response = await self.ask(
+            ShareGroupHeartbeatRequest(
+                group_id=GROUP,
+                member_id=self.member_id,
+                member_epoch=self.generation,
+                subscribed_topic_names=[self.topic] if self.generation == 0 else None,
+            ),
+            _VERSION,
+        )
+        if response.error_code in _ENDS_THE_MEMBER:
+            self.world.counts["sharers that were fenced"] += 1
+            self.member_id = ""
+        self._check(response.error_code)
+        self.generation = response.member_epoch
+        if response.assignment is not None:
+            rows = response.assignment.topic_partitions
+            self._assigned = sorted(p for row in rows for p in row.partitions)
+
+    def _check(self, *codes: int) -> None:
+        for code in codes:
+            if code != ErrorCode.NONE:
+                raise Refused(ErrorCode(code).name)
+
+    def _topic_id(self) -> Uuid:
+        topic = self._cluster.znode(paths.topic(self.topic))
+        if topic is None:
+            raise Refused("there is no topic yet")
+        return Uuid.parse(str(topic["topic_id"]))
+
+    async def _share(self, partition: int) -> None:
+        """Fetch what the leader of a partition gives, and acknowledge it."""
+        leader = await self.leader(self.topic, partition)
+        topic = share_fetch.FetchTopic(
+            topic_id=self._topic_id(),
+            partitions=[share_fetch.FetchPartition(partition_index=partition)],
+        )
+        request = share_fetch.ShareFetchRequest(
+            group_id=GROUP,
+            member_id=self.member_id,
+            max_wait_ms=100,
+            min_bytes=1,
+            max_bytes=10_000,
+            max_records=20,
+            batch_size=20,
+            topics=[topic],
+        )
+        response = await self._in_session(leader, request)
+        for row in (p for topic in response.responses for p in topic.partitions):
+            if row.error_code == ErrorCode.NONE and row.acquired_records:
+                await self._acknowledge(leader, row, self._deliveries(row))
+
+    async def _in_session(self, leader: int, request: Any) -> Any:
+        """The answer to the next request of the session with a broker; after an error it is another
+        session."""
+        request.share_session_epoch = self._sessions.pop(leader, 0)
+        response = await self.node(leader).request(request, _VERSION)
+        self._check(response.error_code)
+        self._sessions[leader] = request.share_session_epoch + 1
+        return response
+
+    def _deliveries(self, row: share_fetch.PartitionData) -> list[Delivery]:
+        """What was acquired, and what this member will say to it."""
+        records = self.checked(bytes(row.records or b""))
+        there = {record.offset for record in iter_records(records)}
+        at = self.world.events.now_us / 1e6
+        found = [
+            Delivery(
+                self.member_id,
+                Place(row.partition_index, offset),
+                batch.delivery_count,
+                at,
+                self._verb(),
+            )
+            for batch in row.acquired_records
+            for offset in range(batch.first_offset, batch.last_offset + 1)
+        ]
+        if not there.issuperset(delivery.place.offset for delivery in found):
+            raise Refused("a length was flipped on the way")
+        self.world.counts["records shared"] += len(found)
+        self.history.share_deliveries += found
+        return found
+
+    def _verb(self) -> Verb:
+        lot = 1.0 if self._sharing.nothing_more() else self.world.random.random()
+        if lot < _RELEASES:
+            return Verb.RELEASE
+        return Verb.REJECT if lot < _RELEASES + _REJECTS else Verb.ACCEPT
+
+    async def _acknowledge(
+        self, leader: int, row: share_fetch.PartitionData, deliveries: Iterable[Delivery]
+    ) -> None:
+        if not self.is_stopping and self.world.random.random() < _HOLDS:
+            await self.pause(_LOCK_MS, _LOCK_MS + 500)
+        by_offset = {delivery.place.offset: delivery for delivery in deliveries}
+        batches = [
+            share_acknowledge.AcknowledgementBatch(
+                first_offset=batch.first_offset,
+                last_offset=batch.last_offset,
+                acknowledge_types=[
+                    _TYPES[by_offset[offset].verb]
+                    for offset in range(batch.first_offset, batch.last_offset + 1)
+                ],
+            )
+            for batch in row.acquired_records
+        ]
+        partition = share_acknowledge.AcknowledgePartition(
+            partition_index=row.partition_index, acknowledgement_batches=batches
+        )
+        topic = share_acknowledge.AcknowledgeTopic(
+            topic_id=self._topic_id(), partitions=[partition]
+        )
+        called = self.world.events.now_us / 1e6
+        for delivery in by_offset.values():
+            delivery.called, delivery.fate = called, Fate.UNKNOWN
+        response = await self._in_session(
+            leader,
+            share_acknowledge.ShareAcknowledgeRequest(
+                group_id=GROUP, member_id=self.member_id, topics=[topic]
+            ),
+        )
+        [answer] = (p for topic in response.responses for p in topic.partitions)
+        answered = self.world.events.now_us / 1e6
+        for delivery in by_offset.values():
+            delivery.answered, delivery.fate = answered, _fate(answer.error_code)
+
+    async def _has_nothing_left(self) -> bool:
+        """Whether every record is behind the group."""
+        wanted = describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup(
+            group_id=GROUP, topics=None
+        )
+        request = describe_share_group_offsets.DescribeShareGroupOffsetsRequest(groups=[wanted])
+        [group] = (await self.ask(request, 1)).groups
+        self._check(group.error_code)
+        rows = [row for topic in group.topics for row in topic.partitions]
+        self._check(*(row.error_code for row in rows))
+        return len(rows) == self.partitions and all(row.lag == 0 for row in rows)
+
+
+def _fate(code: int) -> Fate:
+    if code == ErrorCode.NONE:
+        return Fate.CONFIRMED
+    return Fate.REFUSED if code == ErrorCode.INVALID_RECORD_STATE else Fate.UNKNOWN
