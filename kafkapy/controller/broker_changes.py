@@ -103,6 +103,9 @@ async def on_leader_and_isr_response(parts: ControllerParts, event: LeaderAndIsr
         log.marked_offline(broker_id, newly_failed)
         offline = [PartitionReplica(p, broker_id) for p in newly_failed]
         await _on_replicas_offline(parts, offline)
+    if before & fine:
+        # Of a broker that lacked descriptors, not a disk. Kafka waits for the next change.
+        await parts.partitions.trigger_online()
 
 
 async def _on_startup(parts: ControllerParts, new: set[int]) -> None:

@@ -60,7 +60,7 @@ _TYPES: Final = {Verb.ACCEPT: 1, Verb.RELEASE: 2, Verb.REJECT: 3}
 
 
 class Sharing:
-    """What the members of the group have in common. `nothing_more` is told when all is written."""
+    """State that the members of the group share. `nothing_more` says whether all is written."""
 
     def __init__(self, nothing_more: Callable[[], bool]) -> None:
         self.is_begun = False
@@ -195,7 +195,7 @@ class ShareMember(GroupClient):
         return response
 
     def _deliveries(self, row: share_fetch.PartitionData) -> list[Delivery]:
-        """What was acquired, and what this member will say to it."""
+        """The acquired records, each with the acknowledgement that it will get."""
         records = self.checked(bytes(row.records or b""))
         there = {record.offset for record in iter_records(records)}
         at = self.world.events.now_us / 1e6

@@ -42,6 +42,23 @@ def test_an_answer_from_an_earlier_life_of_a_broker_marks_nothing() -> None:
     assert not cluster.controller.context.is_replica_online(2, failed)
 
 
+def test_a_replica_that_is_sound_again_leads_at_once() -> None:
+    """Its broker had no descriptor left. Nobody led until some broker came or went."""
+    cluster = Cluster(1)
+    cluster.create_topic("t", {0: (1,)})
+    partition = TopicPartition("t", 0)
+    epoch = cluster.brokers[1].broker_epoch
+
+    def answer(code: ErrorCode) -> None:
+        result = CommandResult(partition_errors={partition: code})
+        cluster.submit(LeaderAndIsrResponse(1, epoch, result))
+
+    answer(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert cluster.state("t").startswith("-1 [1] ")
+    answer(ErrorCode.NONE)
+    assert cluster.state("t").startswith("1 [1] ")
+
+
 def test_a_broker_whose_znode_is_broken_is_not_admitted() -> None:
     cluster = Cluster(1)
     run(cluster.store.zookeeper.create("/brokers/ids/9", b"[]"))

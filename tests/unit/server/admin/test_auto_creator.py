@@ -176,7 +176,7 @@ def test_a_refusal_is_passed_on_and_nobody_waits_for_the_topic() -> None:
 def test_a_lost_session_is_logged_and_the_client_told_to_ask_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Who had `__share_group_state` made wrote a traceback."""
+    """The creation of `__share_group_state` wrote a traceback."""
     shop = Shop()
     shop.admin.refusals = {"t": SessionExpired("/brokers/topics/t")}
     asked = shop.creator.create(["t"], 0)
