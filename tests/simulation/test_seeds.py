@@ -14,7 +14,10 @@ import pytest
 from tests.simulation.faults import KINDS
 from tests.simulation.simulation import Outcome, simulate
 
-SEEDS = (*range(9, 41), 49, 59, 101, 149)
+SEEDS = (
+    *(3, 4, 19, 22, 23, 26, 27, 38, 42, 46, 55, 58),
+    *(69, 76, 88, 90, 103, 106, 109, 140, 143, 148, 157, 167),
+)
 """Together they have every kind of fault and of client."""
 AT_ONCE = 5
 PROCESSES = 2
