@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+import textwrap
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,6 +21,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def wrapped(text: str) -> str:
+    """A paragraph in lines of at most 100 columns."""
+    return textwrap.fill(text, 100, break_on_hyphens=False)
 
 
 def today() -> str:

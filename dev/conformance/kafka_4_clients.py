@@ -11,7 +11,6 @@ program of Kafka Streams 4, which checks itself.
 from __future__ import annotations
 
 import tempfile
-import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -241,11 +240,7 @@ def _report(count: int, found: dict[str, Found], streams: str, failures: Sequenc
         " type of the group are those on Apache Kafka. Members of share groups accept the"
         " records, of which none are left then."
     )
-    text = f"{_wrapped(text)}\n\n"
+    text = f"{report.wrapped(text)}\n\n"
     text += report.table(["client", "version", "protocol", "result"], table)
-    text += f"\n\n{_wrapped(streams)}" if streams else ""
+    text += f"\n\n{report.wrapped(streams)}" if streams else ""
     return text + "".join(f"\n- FAILED: {line.splitlines()[0]}" for line in failures)
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, 100, break_on_hyphens=False)

@@ -6,7 +6,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from dev.report import ROOT, kafkapy_version, machine, today
+from dev.report import ROOT, kafkapy_version, machine, today, wrapped
 
 if TYPE_CHECKING:
     from dev.fuzz.result import Result
@@ -60,7 +60,7 @@ The run fails if the broker ends, if its log has a traceback or FATAL, if it gro
 def write_page(results: list[Result]) -> None:
     """Write the page of these runs."""
     measured = f"Measured on {today()} with {kafkapy_version()}, on {machine()}."
-    lines = textwrap.fill(measured, 100, break_on_hyphens=False)
+    lines = wrapped(measured)
     PAGE.write_text(f"{_HEAD}\n{lines}\n" + "".join(_section(result) for result in results))
 
 
@@ -94,8 +94,8 @@ def _by_api(violations: list[str]) -> str:
     for each in violations:
         delay = re.match(r"(\w+) v\d+.*another client by (\d+) ms$", each)
         if delay is None:
-            wrapped = textwrap.fill(each, 98, initial_indent="- ", subsequent_indent="  ")
-            others.append(f"{wrapped}\n")
+            item = textwrap.fill(each, 98, initial_indent="- ", subsequent_indent="  ")
+            others.append(f"{item}\n")
         else:
             slow.setdefault(delay[1], []).append(int(delay[2]))
     rows = "".join(

@@ -18,8 +18,8 @@ class Misfit(Exception):
 
 class Mutant(NamedTuple):
     """One edit of one file. `loses` says what users lose by it; `equivalent` why nobody can see it,
-    since another rule holds what this one does; `tests` which tests catch what seeds hardly
-    come to.
+    since another rule holds what this one does; `tests` which tests catch it, where seeds
+    rarely reach the code.
     """
 
     area: str

@@ -31,9 +31,9 @@ scripts/mutate --list                   # names only
 
 The edits are in `dev/mutate/mutants/`: name, file, old and new text, and what users lose. One whose
 old text is no longer in the code fails a unit test. One that nobody can see says why in its entry,
-and is not run. One with `tests` in its entry breaks what seeds hardly come to: these tests are run
-instead, and no seed. "uncaught" in the last column means an exception or an assertion of production
-code; `hangs`, that a seed does not end.
+and is not run. One with `tests` in its entry breaks code that seeds rarely reach: these tests are
+run instead, and no seed. "uncaught" in the last column means an exception or an assertion of
+production code; `hangs`, that a seed does not end.
 """
 
 

@@ -104,7 +104,7 @@ async def on_leader_and_isr_response(parts: ControllerParts, event: LeaderAndIsr
         offline = [PartitionReplica(p, broker_id) for p in newly_failed]
         await _on_replicas_offline(parts, offline)
     if before & fine:
-        # Of a broker that lacked descriptors, not a disk. Kafka waits for the next change.
+        # The broker lacked descriptors; its disk is sound. Kafka elects at the next change only.
         await parts.partitions.trigger_online()
 
 

@@ -89,7 +89,7 @@ def test_a_life(cluster: LocalCluster) -> None:
 
     logs = cluster.directory / "broker-1" / "logs"
     texts: defaultdict[str, str] = defaultdict(str)
-    for path in logs.iterdir():  # those of an hour that is over have its name
+    for path in logs.iterdir():  # hourly rotation adds the hour to the name
         texts[path.name.partition(".")[0]] += path.read_text()
     assert sorted(texts) == ["controller", "server", "state-change"]
     assert "Handling LeaderAndIsr request" in texts["state-change"]

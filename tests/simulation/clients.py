@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages import fetch, find_coordinator, metadata
 from kafkapy.protocol.messages import produce as produce_messages
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -94,6 +95,13 @@ class Client:
                 self.leader_epochs[topic, partition] = row.leader_epoch
                 return int(row.leader_id)
         raise Refused("nobody leads")
+
+    def topic_id(self, topic: str) -> Uuid:
+        """The topic's id in ZooKeeper. Raises Refused: there is no such topic yet."""
+        node = self.world.ensemble.tree.nodes.get(paths.topic(topic))
+        if node is None:
+            raise Refused("there is no topic yet")
+        return Uuid.parse(str(json.loads(node.data)["topic_id"]))
 
     def leads(self, broker_id: int, topic: str) -> bool:
         """Whether a broker leads partition 0 of a topic, as ZooKeeper has it. A coordinator that

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
-from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
-from kafkapy.zk.stores import paths
 from tests.simulation.clients import Refused
 from tests.simulation.cluster import Cluster
 from tests.simulation.events import SECOND_US
-from tests.simulation.group_clients import GroupClient
+from tests.simulation.group_clients import ENDS_THE_MEMBER, LEAVE_EPOCH, GroupClient
 from tests.simulation.history import Answer, SimHistory
 
 if TYPE_CHECKING:
@@ -30,12 +28,6 @@ if TYPE_CHECKING:
 GROUP: Final = "sharing"
 _REBALANCE_TIMEOUT_MS: Final = 1500
 _NOT_FENCED_US: Final = SECOND_US // 2
-_LEAVE: Final = -1
-_ENDS_THE_MEMBER: Final = (
-    ErrorCode.FENCED_MEMBER_EPOCH,
-    ErrorCode.UNKNOWN_MEMBER_ID,
-    ErrorCode.GROUP_ID_NOT_FOUND,  # of whom the coordinator's log lost everything
-)
 _ENDS: Final = 0.06
 """How often a member leaves, or dies, before a heartbeat."""
 _SLOW: Final = 0.15
@@ -157,7 +149,6 @@ class ConsumerMember(GroupClient):
         self, world: World, cluster: Cluster, host: str, topic: str, ownership: Ownership
     ) -> None:
         super().__init__(world, cluster.history, host, GROUP, topic, cluster.plan.partitions)
-        self._cluster = cluster
         self._ownership = ownership
         self._owned: frozenset[int] = frozenset()
         self._since: dict[int, int] = {}  # the earliest epoch in which it can have got each
@@ -190,7 +181,7 @@ class ConsumerMember(GroupClient):
         if member_id and self.world.random.random() < 0.5:
             await self.ask(
                 ConsumerGroupHeartbeatRequest(
-                    group_id=GROUP, member_id=member_id, member_epoch=_LEAVE
+                    group_id=GROUP, member_id=member_id, member_epoch=LEAVE_EPOCH
                 ),
                 1,
             )
@@ -201,18 +192,12 @@ class ConsumerMember(GroupClient):
         self._owned, self._found, self._since, self._says_all = frozenset(), {}, {}, True
         self._assignor = self.world.random.choice(self._ownership.assignors)
 
-    def _topic_id(self) -> Uuid:
-        topic = self._cluster.znode(paths.topic(self.topic))
-        if topic is None:
-            raise Refused("there is no topic yet")
-        return Uuid.parse(str(topic["topic_id"]))
-
     async def _beat(self) -> None:
         """One heartbeat. After an error it says everything, and is told everything."""
         if not self.member_id:
             self._rejoin()
         says_all, asked_us, owned = self._says_all, self.world.events.now_us, self._owned
-        rows = [TopicPartitions(topic_id=self._topic_id(), partitions=sorted(owned))]
+        rows = [TopicPartitions(topic_id=self.topic_id(self.topic), partitions=sorted(owned))]
         response = await self.ask(
             ConsumerGroupHeartbeatRequest(
                 group_id=GROUP,
@@ -232,7 +217,7 @@ class ConsumerMember(GroupClient):
         self._apply(response, asked_us)
 
     def _check(self, code: int) -> None:
-        if code in _ENDS_THE_MEMBER:
+        if code in ENDS_THE_MEMBER:
             self.world.counts["consumers that were fenced"] += 1
             self._ownership.gone(self.member_id)
             self.member_id = ""

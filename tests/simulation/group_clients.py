@@ -29,6 +29,13 @@ _NONE: Final = int(ErrorCode.NONE)
 _NOBODY: Final = -1
 SESSION_TIMEOUT_MS: Final = 2000
 _REBALANCE_TIMEOUT_MS: Final = 1000
+LEAVE_EPOCH: Final = -1
+ENDS_THE_MEMBER: Final = (
+    ErrorCode.FENCED_MEMBER_EPOCH,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.GROUP_ID_NOT_FOUND,  # the coordinator's log lost everything
+)
+"""Answers to heartbeats (KIP-848, KIP-932) after which the member joins under another id."""
 _STALE_COMMITS: Final = 0.4
 """How often a member that has joined plays one that was left behind."""
 _RESTARTS: Final = 0.2

@@ -18,12 +18,12 @@ class Plan:
     that come late. `bumps_epochs`: producers have transaction version 2. `compacts`: there is a
     compacted topic. `static_members`: those of the classic group have instance ids; `consumers`:
     how many members the consumer group has (KIP-848), and `sharers` the share group (KIP-932).
-    `pipelines`: a producer has five batches
-    under way. `retains`: there is a topic with little retention. `reads_nearby`: readers ask for
-    the replica in their rack (KIP-392). `forgets`: a group's offsets expire. `throttles`: clients
-    have quotas, and replicas and moves between directories are throttled. `drifts`: clocks run at
-    different speeds. `flip_one_in`: a bit of a batch is flipped in so many writes to the network.
-    `caps_transactions`: transaction version 2 is switched off.
+    `pipelines`: a producer has five batches under way. `retains`: there is a topic with little
+    retention. `reads_nearby`: readers ask for the replica in their rack (KIP-392). `forgets`: a
+    group's offsets expire. `throttles`: clients have quotas, and replicas and moves between
+    directories are throttled. `drifts`: clocks run at different speeds. `flip_one_in`: a bit of a
+    batch is flipped in so many writes to the network. `caps_transactions`: transaction version 2 is
+    switched off.
     """
 
     brokers: int = 3

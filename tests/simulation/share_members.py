@@ -1,7 +1,6 @@
 """Members of a share group (KIP-932), which fetch, accept, release, reject, or hold for too long.
 
-What they were delivered, and what their acknowledgements came to, is judged by
-`tests/harness/faults/share_anomalies`.
+`tests/harness/faults/share_anomalies` judges their deliveries and acknowledgements.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from kafkapy.record.records import iter_records
+from kafkapy.replication.shares.records_in_flight import AckType
 from kafkapy.server.interbroker.node_client import NodeUnavailable
-from kafkapy.zk.stores import paths
 from tests.harness.faults.share_anomalies import Delivery, Fate, Place, Verb
 from tests.simulation.clients import Refused
 from tests.simulation.cluster import Cluster
-from tests.simulation.group_clients import GroupClient
+from tests.simulation.group_clients import ENDS_THE_MEMBER, LEAVE_EPOCH, GroupClient
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -45,18 +44,11 @@ CONFIG: Final = {
     "group.share.delivery.count.limit": str(COUNT_LIMIT),
 }
 _VERSION: Final = 1
-_LEAVE: Final = -1
-_ENDS_THE_MEMBER: Final = (
-    ErrorCode.FENCED_MEMBER_EPOCH,
-    ErrorCode.UNKNOWN_MEMBER_ID,
-    ErrorCode.GROUP_ID_NOT_FOUND,
-)
 _ENDS: Final = 0.04
 _HOLDS: Final = 0.05
 """How often records are held for longer than their lock."""
 _RELEASES: Final = 0.15
 _REJECTS: Final = 0.05
-_TYPES: Final = {Verb.ACCEPT: 1, Verb.RELEASE: 2, Verb.REJECT: 3}
 
 
 class Sharing:
@@ -74,7 +66,6 @@ class ShareMember(GroupClient):
     def __init__(
         self, world: World, cluster: Cluster, host: str, topic: str, sharing: Sharing
     ) -> None:
-        self._cluster = cluster
         self._sharing = sharing
         self._assigned: list[int] = []
         self._sessions: dict[int, int] = {}  # the next epoch of each broker's
@@ -125,7 +116,7 @@ class ShareMember(GroupClient):
         if member_id and self.world.random.random() < 0.5:
             await self.ask(
                 ShareGroupHeartbeatRequest(
-                    group_id=GROUP, member_id=member_id, member_epoch=_LEAVE
+                    group_id=GROUP, member_id=member_id, member_epoch=LEAVE_EPOCH
                 ),
                 _VERSION,
             )
@@ -143,7 +134,7 @@ class ShareMember(GroupClient):
             ),
             _VERSION,
         )
-        if response.error_code in _ENDS_THE_MEMBER:
+        if response.error_code in ENDS_THE_MEMBER:
             self.world.counts["sharers that were fenced"] += 1
             self.member_id = ""
         self._check(response.error_code)
@@ -157,17 +148,11 @@ class ShareMember(GroupClient):
             if code != ErrorCode.NONE:
                 raise Refused(ErrorCode(code).name)
 
-    def _topic_id(self) -> Uuid:
-        topic = self._cluster.znode(paths.topic(self.topic))
-        if topic is None:
-            raise Refused("there is no topic yet")
-        return Uuid.parse(str(topic["topic_id"]))
-
     async def _share(self, partition: int) -> None:
         """Fetch what the leader of a partition gives, and acknowledge it."""
         leader = await self.leader(self.topic, partition)
         topic = share_fetch.FetchTopic(
-            topic_id=self._topic_id(),
+            topic_id=self.topic_id(self.topic),
             partitions=[share_fetch.FetchPartition(partition_index=partition)],
         )
         request = share_fetch.ShareFetchRequest(
@@ -233,7 +218,7 @@ class ShareMember(GroupClient):
                 first_offset=batch.first_offset,
                 last_offset=batch.last_offset,
                 acknowledge_types=[
-                    _TYPES[by_offset[offset].verb]
+                    AckType[by_offset[offset].verb.name]
                     for offset in range(batch.first_offset, batch.last_offset + 1)
                 ],
             )
@@ -243,7 +228,7 @@ class ShareMember(GroupClient):
             partition_index=row.partition_index, acknowledgement_batches=batches
         )
         topic = share_acknowledge.AcknowledgeTopic(
-            topic_id=self._topic_id(), partitions=[partition]
+            topic_id=self.topic_id(self.topic), partitions=[partition]
         )
         called = self.world.events.now_us / 1e6
         for delivery in by_offset.values():

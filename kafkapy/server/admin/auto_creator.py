@@ -112,13 +112,14 @@ class AutoCreator:
         except ApiError as error:
             if error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
                 return ErrorCode.LEADER_NOT_AVAILABLE
-            logger.warning("Auto topic creation of %s failed: %s", name, error.message)
-            return error.code
+            code, why = error.code, error.message
         except ZooKeeperError as error:
-            # It may have been made all the same: who asks is to ask again.
-            logger.warning("Auto topic creation of %s failed: %s", name, error)
-            return ErrorCode.LEADER_NOT_AVAILABLE
-        return ErrorCode.NONE
+            # The topic may exist all the same. Clients retry after this code.
+            code, why = ErrorCode.LEADER_NOT_AVAILABLE, str(error)
+        else:
+            return ErrorCode.NONE
+        logger.warning("Auto topic creation of %s failed: %s", name, why)
+        return code
 
     async def _create(self, name: str, charge: Charge) -> None:
         get = self._config.get_int

@@ -66,8 +66,8 @@ def run_async(
     refuse: Callable[[ApiError], M | CloseConnection | Work[M | CloseConnection]],
     pending: Pending[M] | None = None,
 ) -> Pending[M]:
-    """Run `work` as a task of the broker. Its result or error is the response. Work that need not
-    be done when nobody waits any more looks whether `pending` is done."""
+    """Run `work` as a task of the broker. Its result or error is the response. Work that may end
+    early checks `pending.done`, which is set when the client disconnects."""
     pending = Pending() if pending is None else pending
 
     async def answer() -> None:

@@ -139,8 +139,8 @@ def then(outcome: Handled[M], change: Callable[[M], Handled[N]]) -> Handled[N]: 
 
 
 def then(outcome: Handled[Any], change: Callable[[Any], Handled[N]]) -> Handled[N]:
-    """The outcome of a handler with `change` made of its response, now or when it comes. A change
-    of many rows is work."""
+    """The outcome of a handler with `change` made of its response, now or when it comes. A
+    `change` of many rows returns work, which runs in slices."""
     if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
         return outcome
     if not isinstance(outcome, Pending):

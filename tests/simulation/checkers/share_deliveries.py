@@ -1,7 +1,7 @@
-"""A share group is given every record, and none again that it is done with.
+"""A share group gets every record, and no record again after it was accepted or rejected.
 
-A partition that lost records by Kafka's rules is not judged, and none is if the group's or the
-share coordinator's log lost something.
+Partitions that lost records by Kafka's rules are not judged. No partition is judged if the log of
+the group coordinator or of the share coordinator lost records.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from tests.simulation.cluster import TOPIC
 from tests.simulation.share_members import COUNT_LIMIT
 
 _LATE_S = 10.0
-"""How long a leader that was replaced may give records of which others have heard the end."""
+"""How long a replaced leader may still deliver records that were accepted at its successor."""
 
 
 class ShareDeliveries(Checker):
-    """Holds what the members of the share group were given against what was written."""
+    """Judges the deliveries of the share group against the acknowledged records."""
 
     def on_end(self) -> None:
         history = self.cluster.history
         logs = (GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC)
         if not self.cluster.plan.sharers or any(history.may_have_lost(topic, 0) for topic in logs):
             return
+        whole = [
+            partition
+            for partition in range(self.cluster.plan.partitions)
+            if not history.may_have_lost(TOPIC, partition)
+        ]
         written = {
             Place(send.partition, send.offset)
             for send in history.judged(TOPIC).sends
-            if send.outcome is Outcome.ACKED and send.offset >= 0
+            if send.partition in whole and send.outcome is Outcome.ACKED and send.offset >= 0
         }
-        deliveries = [
-            each
-            for each in history.share_deliveries
-            if not history.may_have_lost(TOPIC, each.place.partition)
-        ]
-        written = {each for each in written if not history.may_have_lost(TOPIC, each.partition)}
+        deliveries = [each for each in history.share_deliveries if each.place.partition in whole]
         found = share_anomalies.judge(deliveries, written, COUNT_LIMIT, _LATE_S)
         for anomaly, cases in found.items():
             if cases:

@@ -91,7 +91,7 @@ def test_names_that_are_refused_at_once_leave_the_loop_to_others() -> None:
     assert asyncio.run(served_meanwhile()) > 4
 
 
-def test_no_more_topics_are_made_for_who_went_away() -> None:
+def test_creation_stops_when_it_is_no_longer_wanted() -> None:
     """A request of 1 MB names 40,000; its client need not wait for them."""
     shop = Shop()
 

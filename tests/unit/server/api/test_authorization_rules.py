@@ -384,7 +384,7 @@ def test_an_answer_of_many_rows_is_narrowed_in_slices(
     costs = list(handler.handle(handler.context, request_))
     assert sum(costs) >= SLICE_UNITS - CHECK_UNITS
     assert max(costs) < SLICE_UNITS
-    # An answer that comes later is narrowed by who sends it, who cuts the work into slices.
+    # A later answer is narrowed in slices by the dispatcher, which encodes it.
     handler.answer = later = Pending()
     pending = finished(handler.handle(handler.context, request_))
     later.complete(answer)

@@ -1,4 +1,4 @@
-"""Topics that a Metadata request asks for are made while somebody waits for them."""
+"""Auto creation of the topics in a Metadata request."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.harness.cores.areas import area
 from tests.harness.cores.server_parts import Parts
 
 
-def test_who_goes_away_has_no_more_topics_made(tmp_path: Path) -> None:
-    """Those of a request of 1 MB were made for minutes after its client had gone."""
+def test_creation_stops_when_the_client_disconnects(tmp_path: Path) -> None:
+    """Topics of a request of 1 MB were created for minutes after its client had disconnected."""
     parts = Parts(tmp_path)
     parts.waiter.know()
     looks: list[bool] = []
