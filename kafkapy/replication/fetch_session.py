@@ -28,8 +28,8 @@ INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 EPOCH_MAX: Final = 2**31 - 1
 EVICTION_IDLE_MS: Final = 120_000
-PARTITIONS_MAX: Final = 100_000
-"""The limit for the sessions of all consumers, and again for those of brokers: 35 MB each."""
+PARTITIONS_MAX: Final = 50_000
+"""The limit for the sessions of all consumers, and again for those of brokers: 17 MB each."""
 _FEW: Final = 256
 """The number of partitions that any session may have."""
 

@@ -80,6 +80,7 @@ def _known(
             if image.partition(*partition) is None:
                 unknown.append(partition)
             yield ROW_UNITS // 2
+        yield 1
     return partitions, unknown
 
 

@@ -36,6 +36,8 @@ def handle(
                     AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
                 )
                 yield ROW_UNITS
+            yield 1
+        yield 1
     return AlterReplicaLogDirsResponse(results=list(topics.values()))
 
 

@@ -56,6 +56,7 @@ def handle(
                 row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
             yield ROW_UNITS
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=rows))
+        yield 1
     return _wait(replicas, clock, request.timeout_ms, DeleteRecordsResponse(topics=topics), waits)
 
 

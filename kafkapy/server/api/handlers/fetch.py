@@ -69,9 +69,9 @@ class Handler:
         """Read the plan's partitions, or wait for enough bytes. `wanted`: many requested rows."""
         if wanted is None:
             wanted = {}
+            if sum(1 + len(topic.partitions) for topic in request.topics) > ROWS_AT_ONCE:
+                return self._in_slices(context, request)
             for topic in request.topics:
-                if len(wanted) + len(topic.partitions) > ROWS_AT_ONCE:
-                    return self._in_slices(context, request)
                 self._add_wanted(context, topic, topic.partitions, wanted)
         version = context.version
         replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
@@ -128,7 +128,8 @@ class Handler:
         for topic in request.topics:
             for rows in pieces(topic.partitions):
                 self._add_wanted(context, topic, rows, wanted)
-                yield 2 * len(rows) + 1
+                yield 2 * len(rows)
+            yield 1
         yield len(wanted) // ROW_UNITS
         return (yield from worked(self.handle(context, request, wanted)))
 

@@ -73,6 +73,7 @@ def handle(
                 row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
             yield ROW_UNITS
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=rows))
+        yield 1
     return ListOffsetsResponse(topics=topics)
 
 

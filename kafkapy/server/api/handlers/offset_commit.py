@@ -43,6 +43,7 @@ def handle(
                     p.commit_timestamp if context.version == 1 else -1,
                 )
             yield ROW_UNITS // 2
+        yield 1
     if not offsets and request.topics:
         return (yield from _response(request, CommitOffsetsResult({})))
     commit = CommitOffsets(

@@ -108,6 +108,7 @@ def _identify(
         row.topics.append(
             OffsetFetchResponseTopics(topic_id=asked.topic_id, partitions=rows.get("", []))
         )
+        yield ROW_UNITS
 
 
 def _nested(
@@ -191,7 +192,10 @@ def _rows(result: FetchOffsetsResult, row_class: type[P]) -> Work[dict[str, list
 
 def _group_row(group_id: str, result: FetchOffsetsResult) -> Work[OffsetFetchResponseGroup]:
     rows = yield from _rows(result, OffsetFetchResponsePartitions)
-    topics = [OffsetFetchResponseTopics(name=name, partitions=rows[name]) for name in rows]
+    topics: list[OffsetFetchResponseTopics] = []
+    for names in pieces(list(rows)):
+        topics += [OffsetFetchResponseTopics(name=n, partitions=rows[n]) for n in names]
+        yield len(names)
     return OffsetFetchResponseGroup(group_id=group_id, error_code=result.error, topics=topics)
 
 
@@ -208,8 +212,12 @@ def _flat(
                         error=result.error
                     )
                 yield len(indexes)
+            yield 1
     rows = yield from _rows(result, OffsetFetchResponsePartition)
-    made = [OffsetFetchResponseTopic(name=name, partitions=rows[name]) for name in rows]
+    made: list[OffsetFetchResponseTopic] = []
+    for names in pieces(list(rows)):
+        made += [OffsetFetchResponseTopic(name=n, partitions=rows[n]) for n in names]
+        yield len(names)
     return OffsetFetchResponse(error_code=result.error, topics=made)
 
 

@@ -39,6 +39,7 @@ def handle(
                 row.error_code = error.code
             yield ROW_UNITS
         topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=rows))
+        yield 1
     return OffsetForLeaderEpochResponse(topics=topics)
 
 

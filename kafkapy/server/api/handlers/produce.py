@@ -116,10 +116,8 @@ class Handler:
         records, so that a producer's batches stay in order.
         """
         acks = request.acks
-        rows_in_all = 0
-        for topic in request.topic_data:
-            rows_in_all += len(topic.partition_data)
-        is_large = rows_in_all > _ROWS_AT_ONCE
+        rows_in_all = sum(len(topic.partition_data) for topic in request.topic_data)
+        is_large = max(rows_in_all, len(request.topic_data)) > _ROWS_AT_ONCE
         if is_large:
             _keep_records(request)
         is_old = context.version < PRODUCE_VERSION_V2_ONLY
@@ -158,6 +156,8 @@ class Handler:
                     name=topic.name, topic_id=topic.topic_id, partition_responses=rows
                 )
             )
+            if is_large:
+                yield 1
         if acks == 0:
             return CLOSE_CONNECTION if failed else NO_RESPONSE
         response = ProduceResponse(responses=responses)

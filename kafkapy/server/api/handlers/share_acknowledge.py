@@ -51,6 +51,7 @@ class Handler:
                     partition = TopicIdIndex(topic.topic_id, row.partition_index)
                     rows[partition] = row.acknowledgement_batches
                 yield CHECK_UNITS
+            yield 1
         pending: Pending[ShareAcknowledgeResponse] = Pending()
 
         def answered(outcomes: dict[TopicIdIndex, AckOutcome]) -> None:

@@ -72,6 +72,7 @@ class Handler:
                 if row.acknowledgement_batches:
                     acks[partition] = row.acknowledgement_batches
                 yield CHECK_UNITS
+            yield 1
         check_initial(epoch, acks)
         fetches = request.max_wait_ms, request.min_bytes, request.max_bytes, request.max_records
         if request.is_renew_ack and any(fetches):

@@ -87,6 +87,7 @@ def _commit(
                     p.committed_offset, p.committed_leader_epoch, p.committed_metadata, -1
                 )
             yield ROW_UNITS // 2
+        yield 1
     if not offsets and request.topics:
         return (yield from _response(request, {}, context.version))
     commit = CommitOffsets(
