@@ -18,7 +18,7 @@ from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 from tests.harness.storage.log_builder import TOPIC_ID, LogBuilder, row
 from tests.simulation.sim_filesystem import SimFileSystem
 
-STEPS = 36
+STEPS = 27
 """Enough for failures of every kind of file; each further one is a failure at every change more."""
 CONFIGS = {
     "segment_bytes": "600",

@@ -47,6 +47,7 @@ Q = TypeVar("Q", bound="Message")
 
 ELEMENTS_AT_ONCE: Final = 2_000
 """Elements of a message that is made, or encoded, in one go."""
+CHANGES_AT_ONCE: Final = 10_000
 _START_WAIT_MS: Final = 20_000
 
 
@@ -57,6 +58,17 @@ def refusal(
     make = partial(refuse, request, error, version)
     is_large = has_more_elements(request, ELEMENTS_AT_ONCE, numbers=True)
     return elsewhere(make) if is_large else make()
+
+
+def bound_changes(count: int) -> None:
+    """Refuse a request for more than 10,000 changes, each of which stays in memory.
+
+    The bound, code and message of Kafka 4's controller (`MAX_RECORDS_PER_USER_OP`). Kafka 3.9 with
+    ZooKeeper has none.
+    """
+    if count > CHANGES_AT_ONCE:
+        message = "Unable to perform excessively large batch operation."
+        raise ApiError(ErrorCode.POLICY_VIOLATION, message)
 
 
 def run_async(

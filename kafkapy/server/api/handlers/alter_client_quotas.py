@@ -17,6 +17,7 @@ from kafkapy.protocol.messages.alter_client_quotas import (
     EntryDataResponse,
 )
 from kafkapy.server.admin.quota_admin import CLIENT_ID, IP, USER, Entity, QuotaAdmin, QuotaOp
+from kafkapy.server.api.handler_support import bound_changes
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.requests.turns import CHANGE_UNITS, Turns, Work, finish, finished, pieces
@@ -34,6 +35,7 @@ async def handle(
     request: AlterClientQuotasRequest,
 ) -> AlterClientQuotasResponse:
     """Change the quotas, entity by entity."""
+    bound_changes(len(request.entries))
     rows: dict[_Key, EntryDataResponse] = {}
     pace = turns.pace()
     for entry in request.entries:

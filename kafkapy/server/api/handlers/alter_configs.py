@@ -10,7 +10,7 @@ from kafkapy.protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from kafkapy.server.admin.config_admin import ConfigAdmin
-from kafkapy.server.api.handler_support import distinct
+from kafkapy.server.api.handler_support import bound_changes, distinct
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
@@ -24,6 +24,7 @@ async def handle(
     request: AlterConfigsRequest,
 ) -> AlterConfigsResponse:
     """Replace the configs of each resource."""
+    bound_changes(len(request.resources))
     rows = []
     pace = turns.pace()
     for resource in distinct(request.resources, lambda r: (r.resource_type, r.resource_name)):

@@ -15,7 +15,7 @@ from kafkapy.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
 )
 from kafkapy.server.admin.scram_admin import Deletion, ScramAdmin, Upsertion
-from kafkapy.server.api.handler_support import require_controller
+from kafkapy.server.api.handler_support import bound_changes, require_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.cluster.controller_task import ControllerTask
@@ -33,6 +33,7 @@ def handle(
 ) -> Later[Work[AlterUserScramCredentialsResponse]]:
     """Change the credentials, user by user."""
     require_controller(controller)
+    bound_changes(len(request.deletions) + len(request.upsertions))
     wanted: list[Deletion | Upsertion] = [
         Deletion(row.name, row.mechanism) for row in request.deletions
     ]

@@ -13,7 +13,7 @@ from kafkapy.protocol.messages.create_acls import (
     CreateAclsResponse,
 )
 from kafkapy.server.admin.acl_admin import AclAdmin, Binding
-from kafkapy.server.api.handler_support import acl_admin, acl_binding
+from kafkapy.server.api.handler_support import acl_admin, acl_binding, bound_changes
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import Later
 from kafkapy.server.requests.turns import CHECK_UNITS, Turns, Work, pieces
@@ -24,6 +24,7 @@ def handle(
 ) -> Later[Work[CreateAclsResponse]]:
     """Add each entry."""
     admin = acl_admin(admin)
+    bound_changes(len(request.creations))
 
     async def created() -> Work[CreateAclsResponse]:
         pace = turns.pace()
