@@ -1,11 +1,19 @@
-"""The Clock and Random ports: what pure packages may know of time and chance.
+"""The Clock and Random ports: what pure packages may know of time and chance; and a pause.
 
 Production adapters live in `common/system.py`; the simulator has its own.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+Pause: TypeAlias = Callable[[], None]
+"""Called in the loops of long work, which may be done in a thread beside an event loop."""
+
+
+def no_pause() -> None:
+    """For work that keeps nobody waiting."""
 
 
 class Clock(Protocol):

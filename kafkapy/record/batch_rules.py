@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import Pause, no_pause
 from kafkapy.record.batch_header import NO_TIMESTAMP, BatchHeader, Buffer
 from kafkapy.record.codec import DECOMPRESSED_BYTES_MAX, Codec
 
@@ -63,13 +64,14 @@ class Room:
     """The bytes that the batches of one request may still unfold to, together.
 
     A request of 1 MB has room for hundreds of batches that unfold to 64 MB each, and the one thread
-    that prepares batches would work for minutes.
+    that prepares batches would work for minutes. `pause` is called between short steps of it.
     """
 
-    __slots__ = ("_left_bytes",)
+    __slots__ = ("_left_bytes", "pause")
 
-    def __init__(self, sent_bytes: int) -> None:
+    def __init__(self, sent_bytes: int, pause: Pause = no_pause) -> None:
         """`sent_bytes` is the size of all records of the request."""
+        self.pause = pause
         self._left_bytes = max(ROOM_BYTES_MIN, sent_bytes * ROOM_PER_BYTE)
 
     def check(self) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from zlib import crc32
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import Pause, no_pause
 from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import (
     LOG_APPEND_TIME_BIT,
@@ -38,11 +39,13 @@ _INT32: Final = struct.Struct(">i")
 _NULL: Final = _INT32.pack(-1)
 
 
-def down_convert(batches: Buffer, magic: int, first_offset: int, max_bytes: int) -> bytes:
+def down_convert(
+    batches: Buffer, magic: int, first_offset: int, max_bytes: int, pause: Pause = no_pause
+) -> bytes:
     """The whole batches of `batches` as a message set of format `magic`, cut at `max_bytes`.
 
     The first batch with something to show is never cut. Uncompressed records before
-    `first_offset` are left out.
+    `first_offset` are left out. `pause` is called after each batch.
 
     Raises:
         ApiError: that first batch cannot be converted: UNSUPPORTED_COMPRESSION_TYPE (zstd),
@@ -53,6 +56,7 @@ def down_convert(batches: Buffer, magic: int, first_offset: int, max_bytes: int)
     try:
         for position, header in iter_headers(batches):
             is_empty = False
+            pause()
             if header.is_control:
                 continue
             converted = _convert(batches, position, header, magic, first_offset)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import no_pause
 from kafkapy.record.batch_header import (
     CODEC_MASK,
     HEADER_SIZE,
@@ -160,6 +161,7 @@ def _rows(
     room: Room | None,
 ) -> Iterator[RecordData]:
     index, left_bytes = 0, CONVERTED_BYTES_MAX
+    pause = no_pause if room is None else room.pause
     try:
         for position, header in iter_headers(records):
             for message in read_messages(records, header, position, left_bytes):
@@ -176,6 +178,7 @@ def _rows(
                     )
                 yield RecordData(key, value, timestamp)
                 index += 1
+            pause()
     finally:
         if room is not None:
             room.spend(CONVERTED_BYTES_MAX - left_bytes)

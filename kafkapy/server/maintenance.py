@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.system import BriefPauses
 from kafkapy.server.replicas.log_dir_moves import LogDirMoves
 from kafkapy.server.scheduler import Scheduler
 from kafkapy.storage.disk_errors import StorageShortage
@@ -194,7 +195,7 @@ class Maintenance:
     async def _clean(self) -> None:
         """Clean logs one after another until none is dirty enough, or one fails."""
         while (cleaning := self._cleaner.next_cleaning(self._clock.time_ms())) is not None:
-            work = asyncio.ensure_future(asyncio.to_thread(cleaning.run))
+            work = asyncio.ensure_future(asyncio.to_thread(cleaning.run, BriefPauses()))
             try:
                 await asyncio.wait([work])
             except asyncio.CancelledError:

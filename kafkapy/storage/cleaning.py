@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from kafkapy.common.ports import Pause, no_pause
 from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
 from kafkapy.record.records import batch_records
@@ -128,8 +129,8 @@ class Cleaning:
     stats: CleaningStats = field(default_factory=CleaningStats)
     end_offset: int = -1
 
-    def run(self) -> None:
-        """Clean to the end; may run in a worker thread.
+    def run(self, pause: Pause = no_pause) -> None:
+        """Clean to the end; may run in a worker thread. `pause` is called between steps.
 
         Raises:
             OSError: the disk fails.
@@ -137,7 +138,7 @@ class Cleaning:
             ApiError: CORRUPT_MESSAGE, INVALID_RECORD: a source cannot be read; nothing is replaced.
         """
         for _ in self.steps():
-            pass
+            pause()
 
     def steps(self) -> Iterator[None]:
         """Clean in small steps, for a caller that uses no thread."""

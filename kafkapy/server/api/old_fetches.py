@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.system import BriefPauses
 from kafkapy.record.batch_header import LOG_OVERHEAD
 from kafkapy.record.down_conversion import down_convert
 from kafkapy.replication.fetch_session import FetchResult
@@ -123,7 +124,7 @@ def _converted(version: int, results: list[FetchResult]) -> Work[list[FetchResul
 
 def _outcome(stored: bytes, magic: int, first_offset: int, max_bytes: int) -> bytes | ApiError:
     try:
-        return down_convert(stored, magic, first_offset, max_bytes)
+        return down_convert(stored, magic, first_offset, max_bytes, BriefPauses())
     except ApiError as refusal:
         return refusal
 

@@ -7,7 +7,10 @@ import subprocess
 import sys
 import time
 
-from kafkapy.common.system import SystemClock, SystemRandom
+import pytest
+
+from kafkapy.common import system
+from kafkapy.common.system import BriefPauses, SystemClock, SystemRandom
 
 
 def test_wall_time_is_in_milliseconds_since_the_epoch() -> None:
@@ -44,3 +47,14 @@ def test_a_process_opens_as_many_files_as_the_machine_allows() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(hard), str(hard)]
+
+
+def test_a_thread_pauses_once_a_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, pauses = [5.0], []
+    monkeypatch.setattr(system.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(system.time, "sleep", pauses.append)
+    pause = BriefPauses()
+    for _ in range(100):
+        now_s[0] += BriefPauses.EVERY_S / 10 + 1e-9
+        pause()
+    assert pauses == [BriefPauses.PAUSE_S] * 10

@@ -71,6 +71,12 @@ def test_a_set_is_cut_where_the_room_ends_but_not_in_its_first_batch() -> None:
     assert down_convert(first + second, 1, 0, len(both) - 1) == both[:-1]
 
 
+def test_others_get_their_turn_between_batches() -> None:
+    pauses: list[int] = []
+    down_convert(build_batch(ROWS, codec=Codec.LZ4) * 20, 1, 0, MANY, lambda: pauses.append(1))
+    assert len(pauses) == 20
+
+
 def test_batches_of_an_old_format_stay_as_they_are() -> None:
     old = down_convert(build_batch(ROWS), 0, 0, MANY)
     assert down_convert(old, 1, 0, MANY) == old

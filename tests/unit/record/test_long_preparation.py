@@ -146,3 +146,12 @@ def test_a_refused_batch_uses_room_as_well(monkeypatch: pytest.MonkeyPatch) -> N
         ahead = prepare_at_length(batch(Codec.GZIP, 100_000, key=None), LONG, room)
         with pytest.raises(ApiError, match=reason):
             ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+
+
+def test_others_get_their_turn_between_wrappers() -> None:
+    """16,000 small ones are 16,000 brief releases of the interpreter lock, too brief to use."""
+    pauses: list[int] = []
+    sets = wrapper(1, Codec.LZ4, message(1, 0, b"k", None)) * 50
+    ahead = prepare_at_length(sets, TakesLong(PLAIN, NOW_MS, 2), Room(0, lambda: pauses.append(1)))
+    assert ahead.take(PLAIN, NOW_MS, 2).header.record_count == 50
+    assert len(pauses) == 50

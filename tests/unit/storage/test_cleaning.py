@@ -57,6 +57,14 @@ def content(cleaning: Cleaning) -> list[int]:
     return found
 
 
+def test_others_get_their_turn_between_batches(tmp_path: Path) -> None:
+    log = dirty(tmp_path, segments=20).log
+    pauses: list[int] = []
+    plan = plan_cleaning(log, 0, log.log_end_offset, NOW_MS)
+    Cleaning(log, plan, FS, 10_000).run(lambda: pauses.append(1))
+    assert len(pauses) >= 20
+
+
 def test_sources_are_the_closed_segments_below_the_bound(tmp_path: Path) -> None:
     log = dirty(tmp_path).log
     assert [s.base_offset for s in plan_cleaning(log, 0, 12, NOW_MS).sources] == [0, 3, 6, 9]

@@ -17,6 +17,7 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Clock
+from kafkapy.common.system import BriefPauses
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.produce import (
     PartitionProduceData,
@@ -138,7 +139,7 @@ class Handler:
                         wait = self._append(context, topic, data, acks, row)
                     except TakesLong as long:
                         if room is None:
-                            room = Room(_keep_records(request))
+                            room = Room(_keep_records(request), BriefPauses())
                         wait = yield from self._append_at_length(
                             context, topic, data, acks, row, long, room
                         )
