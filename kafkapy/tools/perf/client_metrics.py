@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 _INTERVAL_MS: Final = 200
+_POLLS_MAX: Final = 25
 
 
 class ClientMetrics:
@@ -25,8 +26,12 @@ class ClientMetrics:
         self._latest = json.loads(statistics)
 
     def settle(self, poll: Callable[[float], object]) -> None:
-        """Wait for the client's last statistics with its `poll(seconds)`."""
-        poll(2 * _INTERVAL_MS / 1000)
+        """Wait for new statistics with the client's `poll(seconds)`, for some seconds at most."""
+        before = self._latest
+        for _ in range(_POLLS_MAX):
+            poll(_INTERVAL_MS / 1000)
+            if self._latest is not before:
+                return
 
     def lines(self) -> list[str]:
         """A blank line, a header, and each number under `group:name:{tags}`, sorted."""

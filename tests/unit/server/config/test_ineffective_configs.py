@@ -45,7 +45,7 @@ class Words:
         self.attributes: set[str] = set()
         self.patterns: set[str] = set()
         for path in paths:
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in nodes_of(ast.parse(path.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     self.strings.add(node.value)
                 elif isinstance(node, ast.Attribute):
@@ -65,6 +65,19 @@ class Words:
         return name in self.strings or any(
             found is not None and self.strings.issuperset(found.groups()) for found in matches
         )
+
+
+def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """As `ast.walk`, in another order and a third of the time: it is two million nodes."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        for value in vars(node).values():
+            if isinstance(value, ast.AST):
+                todo.append(value)
+            elif isinstance(value, list):
+                todo += [item for item in value if isinstance(item, ast.AST)]
 
 
 def pattern_of(part: ast.expr) -> str:
