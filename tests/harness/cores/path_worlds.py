@@ -43,7 +43,7 @@ from kafkapy.storage.unified_log import UnifiedLog
 from tests.harness.cores.server_parts import Parts
 from tests.harness.cores.znodes import run
 from tests.harness.scripted.transports import FakeTransport
-from tests.harness.storage.partitions import told
+from tests.harness.storage.partitions import partition_state
 
 TOPIC_BYTES_MAX: Final = 400
 TOPICS: Final = {"t": 2, "u": 1}
@@ -192,7 +192,7 @@ class World:
     def lead(self, topic: str, **state: Any) -> None:
         epoch = self.epochs[topic] = self.epochs[topic] + 1
         rows = [
-            told(topic=topic, partition=index, leader_epoch=epoch, partition_epoch=epoch,
+            partition_state(topic=topic, partition=index, leader_epoch=epoch, partition_epoch=epoch,
                  **{"isr": (1, *FOLLOWERS) if topic == "t" else (1,), **state})
             for index in range(TOPICS[topic])
         ]  # fmt: skip

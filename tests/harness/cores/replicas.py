@@ -13,7 +13,13 @@ from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuota
 from kafkapy.storage.log_manager import LogManager
 from tests.harness.cores.ports import SeededRandom
-from tests.harness.storage.partitions import LAG_MAX_MS, TOPIC_ID, batch, log_manager, told
+from tests.harness.storage.partitions import (
+    LAG_MAX_MS,
+    TOPIC_ID,
+    batch,
+    log_manager,
+    partition_state,
+)
 
 BACKOFF_MS = 1000
 TP = TopicPartition("t", 0)
@@ -61,7 +67,7 @@ class ReplicaSet:
         """LeaderAndIsr to the leader and the named followers, all of them in the ISR."""
         self._partition_epoch += 1
         members = (leader, *followers)
-        row = told(leader, members, tuple(self.brokers), epoch, self._partition_epoch)
+        row = partition_state(leader, members, tuple(self.brokers), epoch, self._partition_epoch)
         self.brokers[leader].partition.make_leader(row, self.now_ms)
         self.brokers[leader].fetcher = None
         for broker_id in followers:

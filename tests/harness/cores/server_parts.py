@@ -67,7 +67,7 @@ from tests.harness.cores.ports import ManualClock, SeededRandom
 from tests.harness.cores.znodes import run
 from tests.harness.plugins.closing import Disk
 from tests.harness.scripted import admins
-from tests.harness.storage.partitions import LAG_MAX_MS, TOPIC_ID, told
+from tests.harness.storage.partitions import LAG_MAX_MS, TOPIC_ID, partition_state
 
 WALL_AHEAD_MS = 1_700_000_000_000
 
@@ -346,7 +346,7 @@ class Parts:
 
     def lead(self, topic: str = "t", index: int = 0, **state: Any) -> Partition:
         """Make broker 1 the leader of a partition."""
-        self.tell(told(topic=topic, partition=index, **state))
+        self.tell(partition_state(topic=topic, partition=index, **state))
         return self.replicas.partitions[topic][index]
 
     def coordinate(self, **state: Any) -> Partition:
@@ -361,7 +361,7 @@ class Parts:
 
     def coordinate_elsewhere(self) -> None:
         """The leadership of that partition moves to broker 2."""
-        row = told(2, (1, 2), None, 9, 9, GROUP_METADATA_TOPIC)
+        row = partition_state(2, (1, 2), None, 9, 9, GROUP_METADATA_TOPIC)
         assert not any(self.tell(row).partition_errors.values())
 
     def tell_follower_has(self, partition: Partition, end_offset: int, broker_id: int = 2) -> None:
@@ -376,7 +376,7 @@ class Parts:
         """Put topics of one partition into the metadata."""
         rows = [
             UpdateMetadataPartition(
-                topic, topic_id, 0, told(leader=leader, isr=(abs(leader),)).state, (1,)
+                topic, topic_id, 0, partition_state(leader=leader, isr=(abs(leader),)).state, (1,)
             )
             for topic in topics
         ]

@@ -199,20 +199,20 @@ class Link:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        lane = _Lane(writer)
+        direction = _Direction(writer)
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 if self._trouble(pid) is Trouble.DELAY:
                     await asyncio.sleep(DELAY_S)
                 while self._trouble(pid) in (Trouble.HOLD, own_hold):
                     await self._changed.wait()
-                await lane.send(data, self._pace)
-            await lane.arrived()
+                await direction.send(data, self._pace)
+            await direction.arrived()
             while self._trouble(pid) in (Trouble.HOLD, own_hold):
                 await self._changed.wait()  # the end of a stream is held like its bytes
 
 
-class _Lane:
+class _Direction:
     """One direction of one connection: what was sent at a pace arrives before what comes after."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:

@@ -19,7 +19,13 @@ from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.isr import IsrChange
 from kafkapy.replication.partition import CONSUMER, READ_UNCOMMITTED, Partition
 from tests.harness.scenarios.interpreter import World, duration_ms, step
-from tests.harness.storage.partitions import TOPIC_ID, batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import (
+    TOPIC_ID,
+    batch,
+    log_manager,
+    make_partition,
+    partition_state,
+)
 
 NOW_MS = 1_000_000
 
@@ -61,7 +67,9 @@ class ReplicationWorld(World):
         partition = self.partition
         members = brokers(isr or leader)
         next_epoch = int(partition_epoch) if partition_epoch else partition.partition_epoch + 1
-        row = told(int(leader), members, brokers(replicas) or members, int(epoch), next_epoch)
+        row = partition_state(
+            int(leader), members, brokers(replicas) or members, int(epoch), next_epoch
+        )
         if recovering is not None:
             row.state = replace(row.state, leader_recovery_state=RECOVERING)
         if int(leader) == partition.local_id:

@@ -25,7 +25,7 @@ def log_manager(directory: Path, clock: ManualClock | None = None) -> LogManager
     return manager
 
 
-def told(
+def partition_state(
     leader: int = 1,
     isr: tuple[int, ...] = (1,),
     replicas: tuple[int, ...] | None = None,

@@ -11,7 +11,7 @@ from kafkapy.replication.delayed_delete_records import DelayedDeleteRecords, Del
 from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import Purgatory
-from tests.harness.storage.partitions import batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import batch, log_manager, make_partition, partition_state
 
 NOW = 1_000_000
 
@@ -21,7 +21,7 @@ class Parked:
 
     def __init__(self, directory: Path) -> None:
         self.partition: Partition = make_partition(log_manager(directory))
-        self.partition.make_leader(told(isr=(1, 2)), NOW)
+        self.partition.make_leader(partition_state(isr=(1, 2)), NOW)
         for _ in range(3):
             self.partition.append_as_leader(batch(), -1, NOW, NOW, 11)
         self.follower_begins_at(0)
@@ -69,5 +69,7 @@ def test_a_timeout_tells_how_far_it_came(parked: Parked) -> None:
 
 
 def test_losing_the_leadership_ends_the_wait(parked: Parked) -> None:
-    parked.partition.make_follower(told(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1))
+    parked.partition.make_follower(
+        partition_state(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1)
+    )
     assert parked.check() == [("NOT_LEADER_OR_FOLLOWER", -1)]

@@ -13,7 +13,7 @@ from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams, FetchWa
 from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.storage.log_offset import LogOffsetMetadata
-from tests.harness.storage.partitions import batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import batch, log_manager, make_partition, partition_state
 
 NOW = 1_000_000
 BATCH_BYTES = len(batch())
@@ -22,7 +22,7 @@ BATCH_BYTES = len(batch())
 @pytest.fixture
 def partition(tmp_path: Path) -> Partition:
     made = make_partition(log_manager(tmp_path))
-    made.make_leader(told(), NOW)
+    made.make_leader(partition_state(), NOW)
     return made
 
 
@@ -56,7 +56,7 @@ def test_no_more_than_the_partitions_limit_counts(partition: Partition) -> None:
 
 
 def test_records_that_are_not_committed_do_not_count(partition: Partition) -> None:
-    partition.make_leader(told(isr=(1, 2), leader_epoch=1, partition_epoch=1), NOW)
+    partition.make_leader(partition_state(isr=(1, 2), leader_epoch=1, partition_epoch=1), NOW)
     fetch = park(partition, 1)
     produce(partition)
     assert not fetch.ready()
@@ -72,13 +72,15 @@ def test_a_new_segment_answers_at_once(partition: Partition) -> None:
 
 def test_losing_the_leadership_answers_at_once(partition: Partition) -> None:
     fetch = park(partition, 1)
-    partition.make_follower(told(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1))
+    partition.make_follower(
+        partition_state(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1)
+    )
     assert fetch.ready()
 
 
 def test_a_new_leader_epoch_answers_at_once(partition: Partition) -> None:
     fetch = park(partition, 1)
-    partition.make_leader(told(leader_epoch=1, partition_epoch=1), NOW)
+    partition.make_leader(partition_state(leader_epoch=1, partition_epoch=1), NOW)
     assert fetch.ready()
 
 
@@ -91,9 +93,11 @@ def test_who_may_read_a_follower(replica_id: int, version: int, leader_only: boo
 
 
 def test_on_a_follower_it_waits_for_what_becomes_committed(partition: Partition) -> None:
-    partition.make_leader(told(isr=(1, 2), leader_epoch=1, partition_epoch=1), NOW)
+    partition.make_leader(partition_state(isr=(1, 2), leader_epoch=1, partition_epoch=1), NOW)
     produce(partition)
-    partition.make_follower(told(leader=2, isr=(1, 2), leader_epoch=2, partition_epoch=2))
+    partition.make_follower(
+        partition_state(leader=2, isr=(1, 2), leader_epoch=2, partition_epoch=2)
+    )
     row = FetchPartition("t", ZERO_UUID, 0, 0, 1 << 20)
     wait = FetchWait(partition, row, partition.log.offset_metadata(0))
     new, old = (
@@ -107,7 +111,7 @@ def test_on_a_follower_it_waits_for_what_becomes_committed(partition: Partition)
 
 
 def test_a_throttled_follower_is_not_woken_by_what_it_may_not_have(partition: Partition) -> None:
-    partition.make_leader(told(isr=(1, 2), leader_epoch=1, partition_epoch=1), NOW)
+    partition.make_leader(partition_state(isr=(1, 2), leader_epoch=1, partition_epoch=1), NOW)
     row = FetchPartition("t", ZERO_UUID, 0, 0, 1 << 20)
     wait = FetchWait(partition, row, partition.log.offset_metadata(0))
     held = [partition]
@@ -141,5 +145,5 @@ def test_a_disk_that_fails_meanwhile_answers_at_once(tmp_path: Path) -> None:
 
     log = make_partition(log_manager(tmp_path)).log
     failing = Failing(TopicPartition("t", 0), ZERO_UUID, log, 1, 1000)
-    failing.make_leader(told(), NOW)
+    failing.make_leader(partition_state(), NOW)
     assert park(failing, 1).ready()

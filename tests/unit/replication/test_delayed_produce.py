@@ -10,7 +10,7 @@ from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import Purgatory
-from tests.harness.storage.partitions import batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import batch, log_manager, make_partition, partition_state
 
 NOW = 1_000_000
 
@@ -24,7 +24,7 @@ def park(tmp_path: Path, **overrides: str) -> tuple[Partition, ProduceWait, Purg
     partition = make_partition(
         log_manager(tmp_path), overrides={k.replace("_", "."): v for k, v in overrides.items()}
     )
-    partition.make_leader(told(isr=(1, 2)), NOW)
+    partition.make_leader(partition_state(isr=(1, 2)), NOW)
     partition.append_as_leader(batch(3), -1, NOW, NOW, 11)
     wait = ProduceWait(partition, 3)
     answers: list[str] = []
@@ -52,7 +52,9 @@ def test_a_timeout_is_said_as_such(tmp_path: Path) -> None:
 
 def test_losing_the_leadership_ends_the_wait(tmp_path: Path) -> None:
     partition, _, purgatory, answers = park(tmp_path)
-    partition.make_follower(told(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1))
+    partition.make_follower(
+        partition_state(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1)
+    )
     purgatory.check("t-0")
     assert answers == ["NOT_LEADER_OR_FOLLOWER"]
 
@@ -60,7 +62,7 @@ def test_losing_the_leadership_ends_the_wait(tmp_path: Path) -> None:
 def test_a_later_epoch_of_the_same_leader_goes_on_waiting(tmp_path: Path) -> None:
     """The controller elects the leader again whenever it takes a dead broker out of the ISR."""
     partition, _, purgatory, answers = park(tmp_path)
-    partition.make_leader(told(isr=(1, 2), leader_epoch=2, partition_epoch=2), NOW)
+    partition.make_leader(partition_state(isr=(1, 2), leader_epoch=2, partition_epoch=2), NOW)
     purgatory.check("t-0")
     assert answers == []
     replicated_up_to(partition, 3)

@@ -16,7 +16,7 @@ from tests.harness.cores.ports import ManualClock, SeededRandom
 from tests.harness.cores.replicas import BACKOFF_MS, TP, ReplicaSet
 from tests.harness.plugins.closing import Disk
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
-from tests.harness.storage.partitions import batch, make_partition, told
+from tests.harness.storage.partitions import batch, make_partition, partition_state
 
 
 @pytest.fixture
@@ -271,7 +271,7 @@ def test_a_disk_that_fails_costs_the_other_partitions_of_the_answer_nothing(
     fetcher = FollowerFetcher(2, 1 << 20, 100, ReplicationQuota(1, 1000, 11), failures.append)
     partitions = [make_partition(manager, index) for index in range(2)]
     for partition in partitions:
-        partition.make_follower(told(leader=2, isr=(1, 2)))
+        partition.make_follower(partition_state(leader=2, isr=(1, 2)))
         fetcher.follow(partition)
     fetch = fetcher.next_fetch(0)
     assert fetch is not None

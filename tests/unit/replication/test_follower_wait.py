@@ -10,7 +10,13 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.replication.fetch_session import FetchPartition, FetchSession
 from kafkapy.replication.follower_wait import FollowerWait, Kind
 from kafkapy.replication.partition import Partition
-from tests.harness.storage.partitions import TOPIC_ID, batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import (
+    TOPIC_ID,
+    batch,
+    log_manager,
+    make_partition,
+    partition_state,
+)
 
 FOLLOWER = 2
 
@@ -24,7 +30,7 @@ class Scene:
         self.session = FetchSession(7, True, True, 0)
         self.wanted: list[FetchPartition] = []
         for index, partition in enumerate(self.partitions):
-            partition.make_leader(told(isr=(1, FOLLOWER), partition=index), 0)
+            partition.make_leader(partition_state(isr=(1, FOLLOWER), partition=index), 0)
             append(partition, 2)
             wanted = FetchPartition("t", TOPIC_ID, index, 2, 1 << 20, 0, 0, 0)
             wanted.sent_high_watermark = wanted.sent_log_start_offset = 0
@@ -81,7 +87,8 @@ def test_whoever_has_not_reached_the_present_epoch_yet_goes_on(scene: Scene) -> 
     """No record of the epoch that has just begun is there: there is nothing that could part."""
     for index, partition in enumerate(scene.partitions):
         partition.make_leader(
-            told(isr=(1, FOLLOWER), leader_epoch=1, partition_epoch=1, partition=index), 0
+            partition_state(isr=(1, FOLLOWER), leader_epoch=1, partition_epoch=1, partition=index),
+            0,
         )
         scene.wanted[index].current_leader_epoch = 1
     assert kinds(scene) == []
@@ -130,7 +137,7 @@ def test_what_does_not_go_on_is_news_and_takes_the_general_path(scene: Scene, ho
 def test_logs_that_part_take_the_general_path(scene: Scene) -> None:
     partition = scene.partitions[0]
     partition.log.truncate_to(1)
-    partition.make_leader(told(isr=(1, FOLLOWER), leader_epoch=1, partition_epoch=1), 0)
+    partition.make_leader(partition_state(isr=(1, FOLLOWER), leader_epoch=1, partition_epoch=1), 0)
     append(partition, 2)
     scene.wanted[0].current_leader_epoch = 1
     assert kinds(scene) == [Kind.REFUSAL]

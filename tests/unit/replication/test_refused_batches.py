@@ -12,7 +12,7 @@ from kafkapy.replication.partition import Partition
 from kafkapy.replication.refused_batches import PIPELINED_MAX, PRODUCERS_MAX, REMEMBERED_MS
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.storage.batches import patched
-from tests.harness.storage.partitions import batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import batch, log_manager, make_partition, partition_state
 
 PRODUCER = 7
 NONE = ErrorCode.NONE
@@ -31,7 +31,7 @@ def in_sync(partition: Partition, *isr: int) -> Partition:
     """The leader's ISR from now on."""
     epoch = partition.leader_epoch + 1
     partition.make_leader(
-        told(isr=isr, replicas=(1, 2), leader_epoch=epoch, partition_epoch=epoch), NOW_MS
+        partition_state(isr=isr, replicas=(1, 2), leader_epoch=epoch, partition_epoch=epoch), NOW_MS
     )
     return partition
 
@@ -86,7 +86,7 @@ def test_the_first_batch_of_a_producer_is_not_overtaken(partition: Partition) ->
 
 def test_a_broker_that_becomes_leader_meanwhile_keeps_the_order(partition: Partition) -> None:
     assert send(partition, 0) is NONE
-    partition.make_follower(told(2, isr=(1, 2), leader_epoch=8, partition_epoch=8))
+    partition.make_follower(partition_state(2, isr=(1, 2), leader_epoch=8, partition_epoch=8))
     assert send(partition, 1) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     in_sync(partition, 1, 2)
     assert sent(partition, 2, 1, 2) == [ErrorCode.NOT_LEADER_OR_FOLLOWER, NONE, NONE]
@@ -99,7 +99,7 @@ def test_a_refused_batch_that_another_leader_took_holds_nothing_up(partition: Pa
     order: a new producer epoch, and two records twice.
     """
     assert send(partition, 0) is NONE
-    partition.make_follower(told(2, isr=(1, 2), leader_epoch=8, partition_epoch=8))
+    partition.make_follower(partition_state(2, isr=(1, 2), leader_epoch=8, partition_epoch=8))
     assert send(partition, 1) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     for offset in (1, 2):
         copied = patched(numbered(offset), base_offset=offset, partition_leader_epoch=8)

@@ -43,7 +43,7 @@ from tests.harness.cores.hot_path import FETCH, PRODUCE, Client, fetch, produce
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.log_builder import row
-from tests.harness.storage.partitions import batch, told
+from tests.harness.storage.partitions import batch, partition_state
 
 COUNT = 50
 JOIN, SYNC, HEARTBEAT, COMMIT, OFFSETS = 2, 2, 2, 6, 5
@@ -54,7 +54,7 @@ FOLLOWER_APPEND_CALLS = 68
 QUIET_FOLLOWED_CALLS = 3.6
 HEARTBEAT_CALLS = 107
 COMMIT_CALLS = 387
-OFFSET_FETCH_CALLS = 190
+OFFSET_FETCH_CALLS = 191
 BLOCKS_LEFT = 0.5
 """Allocated blocks that a request may leave behind: some of the last positions in the log."""
 
@@ -69,7 +69,7 @@ def fetcher() -> FollowerFetcher:
 
 
 def follow(parts: Parts, fetcher: FollowerFetcher, partitions: int) -> list[Partition]:
-    parts.tell(*[told(2, (1, 2), partition=index) for index in range(partitions)])
+    parts.tell(*[partition_state(2, (1, 2), partition=index) for index in range(partitions)])
     followed = [parts.replicas.get("t", index) for index in range(partitions)]
     for partition in followed:
         fetcher.follow(partition)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.ports import Pause
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import CommitOffsets, FetchOffsets, OffsetToCommit
 from kafkapy.record.builder import RecordData, build_batch
@@ -24,7 +25,7 @@ from kafkapy.storage.cleaning_state import LogCleaningAborted
 from tests.harness.cores.server_parts import WALL_AHEAD_MS, Parts
 from tests.harness.plugins.closing import Disk
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
-from tests.harness.storage.partitions import LAG_MAX_MS, told
+from tests.harness.storage.partitions import LAG_MAX_MS, partition_state
 
 T0 = TopicPartition("t", 0)
 DAY_MS = 86_400_000
@@ -136,7 +137,7 @@ def test_a_cleaner_without_a_pause_still_lets_others_work(tmp_path: Path) -> Non
 
 def test_retention_takes_old_segments_and_their_files_go_later(tmp_path: Path) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(told(), retention_ms="1000", file_delete_delay_ms="60000")
+    upkeep.parts.tell(partition_state(), retention_ms="1000", file_delete_delay_ms="60000")
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce()
     log.roll(upkeep.parts.clock.time_ms())
@@ -171,7 +172,7 @@ def test_checkpoints(tmp_path: Path) -> None:
 
 def test_logs_are_flushed_when_their_time_is_over(tmp_path: Path) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(told(), flush_ms="500")
+    upkeep.parts.tell(partition_state(), flush_ms="500")
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce()
     upkeep.parts.clock.now_ms += 500
@@ -185,7 +186,7 @@ def test_logs_are_flushed_when_their_time_is_over(tmp_path: Path) -> None:
 def test_a_disk_that_cannot_be_flushed_goes_offline(tmp_path: Path) -> None:
     disk = FaultyFileSystem(Disk())
     upkeep = Upkeep(tmp_path, disk)
-    upkeep.parts.tell(told(), flush_ms="0")
+    upkeep.parts.tell(partition_state(), flush_ms="0")
     upkeep.produce()
     disk.fail_at, disk.for_good = disk.changes + 1, True
     upkeep.round("kafka-log-flusher")
@@ -241,7 +242,7 @@ def test_idle_connections_are_looked_for_by_the_clock_they_are_stamped_with(
 
 def test_compaction_leaves_the_last_value_of_each_key(tmp_path: Path) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(told(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    upkeep.parts.tell(partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce("a", 3)
     upkeep.produce("b", 2)
@@ -258,7 +259,7 @@ def test_a_log_that_cannot_be_cleaned_does_not_stop_the_cleaner(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(told(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    upkeep.parts.tell(partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce("a", 3)
     log.roll(upkeep.parts.clock.time_ms())
@@ -280,14 +281,14 @@ def test_a_stop_aborts_the_cleaning_and_waits_for_its_thread(
 ) -> None:
     """Nobody may be at work in a directory that another broker may have the next moment."""
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(told(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    upkeep.parts.tell(partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce("a", 3)
     log.roll(upkeep.parts.clock.time_ms())
     upkeep.round("kafka-log-flusher")
     begun, ended, look_again = threading.Event(), threading.Event(), threading.Event()
 
-    def run(cleaning: Cleaning) -> None:
+    def run(cleaning: Cleaning, pause: Pause) -> None:
         begun.set()
         while not cleaning.log.cleaning.is_aborted:
             look_again.wait(0.001)
@@ -299,7 +300,7 @@ def test_a_stop_aborts_the_cleaning_and_waits_for_its_thread(
 
     async def stop_meanwhile() -> None:
         work = asyncio.ensure_future(upkeep.scheduler.steps["kafka-log-cleaner"]() or _nothing())
-        await asyncio.to_thread(begun.wait)
+        assert await asyncio.to_thread(begun.wait, 20)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
         assert ended.is_set()
@@ -316,12 +317,12 @@ def test_an_unexpected_error_costs_one_log_its_cleaning_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(told(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    upkeep.parts.tell(partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce("a", 3)
     log.roll(upkeep.parts.clock.time_ms())
     upkeep.round("kafka-log-flusher")
-    monkeypatch.setattr(Cleaning, "run", lambda _: {}["no such key"])
+    monkeypatch.setattr(Cleaning, "run", lambda *_: {}["no such key"])
     upkeep.round("kafka-log-cleaner")
     assert "Log t-0 cannot be cleaned any more: 'no such key'" in caplog.text
     assert not log.cleaning.in_progress

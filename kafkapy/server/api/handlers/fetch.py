@@ -69,9 +69,9 @@ class Handler:
         """Read the plan's partitions, or wait for enough bytes. `wanted`: many requested rows."""
         if wanted is None:
             wanted = {}
-            if sum(1 + len(topic.partitions) for topic in request.topics) > ROWS_AT_ONCE:
-                return self._in_slices(context, request)
             for topic in request.topics:
+                if len(wanted) + len(topic.partitions) + len(request.topics) > ROWS_AT_ONCE:
+                    return self._in_slices(context, request)
                 self._add_wanted(context, topic, topic.partitions, wanted)
         version = context.version
         replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id

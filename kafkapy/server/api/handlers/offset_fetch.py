@@ -8,6 +8,7 @@ id has UNKNOWN_TOPIC_ID.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -36,6 +37,7 @@ from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, finished
 
 _FIRST_VERSION_WITH_IDS: Final = 10
 
+T = TypeVar("T")
 P = TypeVar("P", OffsetFetchResponsePartition, OffsetFetchResponsePartitions)
 
 
@@ -104,9 +106,11 @@ def _identify(
     for asked in () if row.error_code else unknown:
         indexes = [TopicPartition("", index) for index in asked.partition_indexes]
         result = FetchOffsetsResult(offsets=dict.fromkeys(indexes, refused))
-        rows = yield from _rows(result, OffsetFetchResponsePartitions)
+        made = yield from _topics(result, OffsetFetchResponsePartitions, _topic)
         row.topics.append(
-            OffsetFetchResponseTopics(topic_id=asked.topic_id, partitions=rows.get("", []))
+            OffsetFetchResponseTopics(
+                topic_id=asked.topic_id, partitions=made[0].partitions if made else []
+            )
         )
         yield ROW_UNITS
 
@@ -173,11 +177,14 @@ def _hide(
             del result.offsets[key]
 
 
-def _rows(result: FetchOffsetsResult, row_class: type[P]) -> Work[dict[str, list[P]]]:
+def _topics(
+    result: FetchOffsetsResult, row_class: type[P], to_topic: Callable[[str, list[P]], T]
+) -> Work[list[T]]:
     """The rows of a response by topic: 100,000 of them take a tenth of a second."""
-    rows: dict[str, list[P]] = {}
+    by_name: dict[str, list[P]] = {}
+    topics: list[T] = []
     for few in pieces(list(result.offsets.items())):
-        for (topic, index), found in few:
+        for (name, index), found in few:
             row = row_class(
                 partition_index=index,
                 committed_offset=found.offset,
@@ -185,17 +192,25 @@ def _rows(result: FetchOffsetsResult, row_class: type[P]) -> Work[dict[str, list
                 metadata=found.metadata,
                 error_code=found.error,
             )
-            rows.setdefault(topic, []).append(row)
+            rows = by_name.get(name)
+            if rows is None:
+                by_name[name] = rows = []
+                topics.append(to_topic(name, rows))
+            rows.append(row)
         yield 2 * len(few)
-    return rows
+    return topics
+
+
+def _topic(name: str, rows: list[OffsetFetchResponsePartitions]) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(name=name, partitions=rows)
+
+
+def _old_topic(name: str, rows: list[OffsetFetchResponsePartition]) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(name=name, partitions=rows)
 
 
 def _group_row(group_id: str, result: FetchOffsetsResult) -> Work[OffsetFetchResponseGroup]:
-    rows = yield from _rows(result, OffsetFetchResponsePartitions)
-    topics: list[OffsetFetchResponseTopics] = []
-    for names in pieces(list(rows)):
-        topics += [OffsetFetchResponseTopics(name=n, partitions=rows[n]) for n in names]
-        yield len(names)
+    topics = yield from _topics(result, OffsetFetchResponsePartitions, _topic)
     return OffsetFetchResponseGroup(group_id=group_id, error_code=result.error, topics=topics)
 
 
@@ -213,11 +228,7 @@ def _flat(
                     )
                 yield len(indexes)
             yield 1
-    rows = yield from _rows(result, OffsetFetchResponsePartition)
-    made: list[OffsetFetchResponseTopic] = []
-    for names in pieces(list(rows)):
-        made += [OffsetFetchResponseTopic(name=n, partitions=rows[n]) for n in names]
-        yield len(names)
+    made = yield from _topics(result, OffsetFetchResponsePartition, _old_topic)
     return OffsetFetchResponse(error_code=result.error, topics=made)
 
 

@@ -14,7 +14,7 @@ from kafkapy.server.api.fetch_fast_path import FetchFastPath
 from tests.harness.cores.followers import Follower
 from tests.harness.cores.hot_path import Client, produce
 from tests.harness.cores.server_parts import Parts
-from tests.harness.storage.partitions import batch, told
+from tests.harness.storage.partitions import batch, partition_state
 
 PARTITIONS = 3
 
@@ -255,7 +255,9 @@ def test_a_fetch_of_a_throttled_leader_goes_the_general_path(parts: Parts) -> No
 def test_a_throttle_that_begins_while_a_fetch_waits(tmp_path: Path) -> None:
     parts = Parts(tmp_path)
     everyone = {"leader_replication_throttled_replicas": "*"}
-    parts.tell(told(1, (1, 2)), told(1, (1, 3), (1, 2, 3), partition=1), **everyone)
+    parts.tell(
+        partition_state(1, (1, 2)), partition_state(1, (1, 3), (1, 2, 3), partition=1), **everyone
+    )
     parts.announce("t")
     parts.replicas.is_live = lambda broker_id: False  # type: ignore[method-assign]
     asking = Follower(parts, 2, 2)

@@ -24,7 +24,7 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import finished
 from kafkapy.storage.file_records import FileRegion
 from tests.harness.cores.server_parts import Parts
-from tests.harness.storage.partitions import told
+from tests.harness.storage.partitions import partition_state
 
 ROWS = [RecordData(b"k", b"v%d" % i * 50, 1000 + i, [("h", b"x")]) for i in range(3)]
 
@@ -34,7 +34,7 @@ class Shop:
 
     def __init__(self, directory: Path, **configs: str) -> None:
         self.parts = Parts(directory)
-        self.parts.tell(told(), told(partition=1), **configs)
+        self.parts.tell(partition_state(), partition_state(partition=1), **configs)
 
     def produce(self, codec: Codec = Codec.NONE, index: int = 0) -> int:
         batch = build_batch(ROWS, codec=codec)

@@ -19,7 +19,7 @@ from kafkapy.security.password_encoder import SECRET, PasswordEncoder
 from kafkapy.security.sasl.scram import ScramCredential
 from tests.harness.cores.ports import SeededRandom
 from tests.harness.cores.server_parts import Parts
-from tests.harness.storage.partitions import batch, told
+from tests.harness.storage.partitions import batch, partition_state
 
 BOTH = (1, 2)
 SCRAM = ScramCredential(b"salt", b"stored", b"server", 4096).text()
@@ -162,7 +162,7 @@ def test_a_lower_minimum_of_replicas_commits_what_waited_for_it(
     parts: Parts, entity_type: str, name: str
 ) -> None:
     apply(parts, entity_type, name, min_insync_replicas="2")
-    parts.tell(told(isr=(1,), replicas=BOTH, leader_epoch=1, partition_epoch=1))
+    parts.tell(partition_state(isr=(1,), replicas=BOTH, leader_epoch=1, partition_epoch=1))
     parts.replicas.append("t", 0, batch(), 1, 11)
     log = parts.replicas.get("t", 0).log
     assert log.high_watermark == 0

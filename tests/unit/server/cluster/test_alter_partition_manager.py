@@ -32,7 +32,13 @@ from kafkapy.server.interbroker.node_to_controller import NodeToController
 from kafkapy.server.replicas.isr_counts import IsrCounts
 from tests.harness.cores.ports import ManualClock
 from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
-from tests.harness.storage.partitions import TOPIC_ID, batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import (
+    TOPIC_ID,
+    batch,
+    log_manager,
+    make_partition,
+    partition_state,
+)
 
 BROKER_EPOCH = 77
 LEADER_EPOCH = 4
@@ -90,7 +96,7 @@ class Leader:
 
     def lead(self, index: int = 0) -> Partition:
         partition = make_partition(self.logs, index)
-        row = told(1, (1, 2, 3), leader_epoch=LEADER_EPOCH, partition=index)
+        row = partition_state(1, (1, 2, 3), leader_epoch=LEADER_EPOCH, partition=index)
         partition.make_leader(row, 0)
         return partition
 

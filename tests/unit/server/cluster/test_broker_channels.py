@@ -35,14 +35,14 @@ from tests.harness.scripted.scripted_node import (
     Seen,
     in_loop,
 )
-from tests.harness.storage.partitions import TOPIC_ID, told
+from tests.harness.storage.partitions import TOPIC_ID, partition_state
 
 LISTENER = "INTERNAL"
 T0 = TopicPartition("t", 0)
 
 
 def lead(epoch: int = 5) -> LeaderAndIsrCommand:
-    return LeaderAndIsrCommand(1, epoch, 7, [told()])
+    return LeaderAndIsrCommand(1, epoch, 7, [partition_state()])
 
 
 def metadata(epoch: int = 5) -> UpdateMetadataCommand:
@@ -298,7 +298,7 @@ def test_a_broker_without_the_inter_broker_listener_is_not_sent_to() -> None:
 
 
 def test_brokers_that_are_told_the_same_differ_in_their_epoch_only() -> None:
-    rows = [UpdateMetadataPartition("t", TOPIC_ID, 0, told().state, (1, 2))]
+    rows = [UpdateMetadataPartition("t", TOPIC_ID, 0, partition_state().state, (1, 2))]
     live = [BrokerInfo(2, (Endpoint(LISTENER, "h", 1),))]
     other = [BrokerInfo(3, (Endpoint(LISTENER, "h", 1),))]
 

@@ -26,7 +26,7 @@ from kafkapy.zk.stores.store import ZkStore
 from tests.harness.cores.server_parts import Parts
 from tests.harness.cores.znodes import run
 from tests.harness.scripted import admins
-from tests.harness.storage.partitions import TOPIC_ID, told
+from tests.harness.storage.partitions import TOPIC_ID, partition_state
 
 T0 = TopicPartition("t", 0)
 STALE_BROKER = CommandResult(ErrorCode.STALE_BROKER_EPOCH)
@@ -64,7 +64,7 @@ ILLEGAL_NAMES = (
 def leading(
     broker_epoch: int = BROKER_EPOCH, controller_epoch: int = 1, **state: int
 ) -> LeaderAndIsrCommand:
-    rows = [told(**state)]  # type: ignore[arg-type]
+    rows = [partition_state(**state)]  # type: ignore[arg-type]
     return LeaderAndIsrCommand(1, controller_epoch, broker_epoch, rows)
 
 
@@ -192,7 +192,7 @@ def test_what_comes_after_a_leader_and_isr_waits_while_it_reads_configs(
             await receiving.receiver.apply(command)
             done.append(name)
 
-        rows = [told(), told(partition=1)]
+        rows = [partition_state(), partition_state(partition=1)]
         commands: dict[str, Command] = {
             "lead": LeaderAndIsrCommand(1, 1, BROKER_EPOCH, rows),
             "metadata": metadata("t"),
@@ -240,7 +240,7 @@ def test_no_command_makes_or_deletes_anything_by_an_illegal_name(
     for name in ILLEGAL_NAMES:
         partition = TopicPartition(name, 0)
         refused = {partition: ErrorCode.INVALID_TOPIC_EXCEPTION}
-        rows = [told(topic=name)]
+        rows = [partition_state(topic=name)]
         lead = LeaderAndIsrCommand(1, 1, BROKER_EPOCH, rows)
         assert receiving.apply(lead) == CommandResult(ErrorCode.NONE, refused)
         stop = StopReplicaCommand(1, 1, BROKER_EPOCH, [StopReplicaPartition(name, 0, delete=True)])
@@ -256,7 +256,7 @@ def test_no_command_makes_or_deletes_anything_by_an_illegal_name(
 
 
 def test_the_other_rows_of_a_command_are_obeyed(receiving: Receiving) -> None:
-    rows = [told(topic="../x"), told(), told(partition=-1)]
+    rows = [partition_state(topic="../x"), partition_state(), partition_state(partition=-1)]
     result = receiving.apply(LeaderAndIsrCommand(1, 1, BROKER_EPOCH, rows))
     assert result.partition_errors == {
         TopicPartition("../x", 0): ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -271,8 +271,8 @@ def test_a_directory_name_that_no_file_system_takes_costs_its_partition_alone(
 ) -> None:
     """A disk that says "File name too long" has not failed."""
     longest = TopicPartition("x" * 249, 100_000)
-    row = told(topic=longest.topic, partition=longest.partition)
-    result = receiving.apply(LeaderAndIsrCommand(1, 1, BROKER_EPOCH, [row, told()]))
+    row = partition_state(topic=longest.topic, partition=longest.partition)
+    result = receiving.apply(LeaderAndIsrCommand(1, 1, BROKER_EPOCH, [row, partition_state()]))
     assert result.partition_errors == {
         longest: ErrorCode.INVALID_TOPIC_EXCEPTION,
         T0: ErrorCode.NONE,

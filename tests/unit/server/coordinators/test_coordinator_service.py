@@ -13,7 +13,7 @@ from kafkapy.coordinator.transactions.messages import InitProducerId, ListTransa
 from kafkapy.server.coordinators.coordinator_service import AnswerToken
 from kafkapy.server.requests.outcomes import Pending
 from tests.harness.cores.server_parts import Parts
-from tests.harness.storage.partitions import told
+from tests.harness.storage.partitions import partition_state
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_leadership_that_moves_away_takes_its_ids_along(parts: Parts) -> None:
     waiting = init(parts)
     assert isinstance(waiting, Pending)
     assert not waiting.done
-    row = told(2, (1, 2), None, 9, 9, TRANSACTION_STATE_TOPIC)
+    row = partition_state(2, (1, 2), None, 9, 9, TRANSACTION_STATE_TOPIC)
     assert not any(parts.tell(row).partition_errors.values())
     assert waiting.response.error is ErrorCode.NOT_COORDINATOR
     assert init(parts).error is ErrorCode.NOT_COORDINATOR

@@ -29,7 +29,7 @@ from kafkapy.server.coordinators.marker_sender import MarkerSender
 from kafkapy.server.interbroker.node_clients import NodeClients
 from tests.harness.cores.server_parts import Parts
 from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
-from tests.harness.storage.partitions import TOPIC_ID, told
+from tests.harness.storage.partitions import TOPIC_ID, partition_state
 
 T0, T1, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)
 
@@ -72,7 +72,9 @@ class Sending:
     def __init__(self, parts: Parts, port: int, leaders: Mapping[int, int]) -> None:
         metadata = MetadataCache()
         rows = [
-            UpdateMetadataPartition("t", TOPIC_ID, index, told(leader=leader).state, (1, 2))
+            UpdateMetadataPartition(
+                "t", TOPIC_ID, index, partition_state(leader=leader).state, (1, 2)
+            )
             for index, leader in leaders.items()
         ]
         brokers = [BrokerInfo(2, (Endpoint("I", "127.0.0.1", port),))]

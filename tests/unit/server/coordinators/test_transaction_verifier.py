@@ -34,7 +34,7 @@ from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
 from kafkapy.server.interbroker.node_clients import NodeClients
 from tests.harness.cores.server_parts import Parts
 from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
-from tests.harness.storage.partitions import TOPIC_ID, told
+from tests.harness.storage.partitions import TOPIC_ID, partition_state
 
 T0 = TopicPartition("t", 0)
 WRITING = Writing(T0, Producer(4000, 0))
@@ -115,7 +115,7 @@ def verified_by_another(
     async def scenario() -> None:
         async with ScriptedNode(answer) as node:
             row = UpdateMetadataPartition(
-                TRANSACTION_STATE_TOPIC, TOPIC_ID, 0, told(leader=2).state, (2,)
+                TRANSACTION_STATE_TOPIC, TOPIC_ID, 0, partition_state(leader=2).state, (2,)
             )
             brokers = [BrokerInfo(2, (Endpoint("I", "127.0.0.1", node.port),))]
             parts.metadata.apply(UpdateMetadataCommand(1, 1, 1, [row], brokers))

@@ -10,7 +10,7 @@ from kafkapy.server.observability.cluster_metrics import controller_gauges
 from tests.harness.cores.controllers import Cluster
 from tests.harness.cores.server_parts import Parts
 from tests.harness.processes.scraped import scrape
-from tests.harness.storage.partitions import told
+from tests.harness.storage.partitions import partition_state
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_replication(parts: Parts) -> None:
     parts.lead(index=1, isr=(1,), replicas=(1, 2))
     moving = parts.lead(index=2, isr=(1, 2), replicas=(1, 2, 3))
     moving.adding_replicas = (3,)
-    parts.tell(told(2, (2, 1), partition=3))
+    parts.tell(partition_state(2, (2, 1), partition=3))
     parts.replicas.isr_counts.committed(3, 2)
     parts.replicas.isr_counts.failed_updates += 1
     parts.max_lag = 17

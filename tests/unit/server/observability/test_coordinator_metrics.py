@@ -21,7 +21,7 @@ from kafkapy.coordinator.transactions.messages import (
 from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
 from tests.harness.cores.server_parts import Parts
 from tests.harness.processes.scraped import scrape
-from tests.harness.storage.partitions import told
+from tests.harness.storage.partitions import partition_state
 
 IDS = "coordinator_transaction_transactionstatemanager_numtransactionalids"
 MARKERS = "coordinator_transaction_transactionmarkerchannelmanager"
@@ -35,7 +35,7 @@ def parts(tmp_path: Path) -> Parts:
 def test_groups(parts: Parts) -> None:
     parts.coordinate()
     coordinator = parts.groups.coordinator
-    commit = CommitOffsets("g", {told().topic_partition: OffsetToCommit(5)})
+    commit = CommitOffsets("g", {partition_state().topic_partition: OffsetToCommit(5)})
     parts.groups.call(coordinator.commit_offsets, commit, lambda result: result)
     samples = scrape(CoordinatorMetrics(parts.groups, parts.transactions))
     prefix = "coordinator_group_groupmetadatamanager_"
@@ -95,7 +95,9 @@ def test_a_completion_that_the_log_does_not_take(
     parts.lead("t")
     begin_and_commit(parts, TopicPartition("t", 0))
     log = parts.transactions._log
-    monkeypatch.setattr(log, "append", lambda a, told: told(ErrorCode.NOT_ENOUGH_REPLICAS, -1))
+    monkeypatch.setattr(
+        log, "append", lambda a, answered: answered(ErrorCode.NOT_ENOUGH_REPLICAS, -1)
+    )
     parts.timers.fire()
     samples = scrape(CoordinatorMetrics(parts.groups, parts.transactions))
     assert samples[f"{MARKERS}_logappendretryqueuesize"] == 1

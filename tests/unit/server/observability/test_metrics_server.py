@@ -13,7 +13,7 @@ from kafkapy.common.errors import LogDirFailure
 from kafkapy.coordinator.groups.messages import CommitOffsets, OffsetToCommit
 from kafkapy.server.observability import metrics_server
 from tests.harness.cores.server_parts import Parts
-from tests.harness.storage.partitions import batch, told
+from tests.harness.storage.partitions import batch, partition_state
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -95,7 +95,7 @@ def test_replicas_and_logs(parts: Parts, tmp_path: Path) -> None:
     """Directory a has t-0 and t-2, directory b the others, and b fails."""
     parts.lead(index=0, replicas=(1, 2))
     parts.lead(index=1)
-    parts.tell(told(2, (2, 1), partition=2), told(topic="u"))
+    parts.tell(partition_state(2, (2, 1), partition=2), partition_state(topic="u"))
     parts.replicas.append("t", 0, batch(3), 1, 11)
     parts.replicas.get("t", 0).delete_records(2)
     parts.replicas.log_dir_failed(LogDirFailure(str(tmp_path / "b"), "broken"))
@@ -115,7 +115,7 @@ def test_replicas_and_logs(parts: Parts, tmp_path: Path) -> None:
 
 
 def test_a_leader_without_enough_replicas(parts: Parts) -> None:
-    parts.tell(told(isr=(1,), replicas=(1, 2)), min_insync_replicas="2")
+    parts.tell(partition_state(isr=(1,), replicas=(1, 2)), min_insync_replicas="2")
     assert gauge(scrape(parts), "kafka_server_replicamanager_underminisrpartitioncount") == 1
 
 
@@ -131,7 +131,7 @@ def test_groups_sessions_and_waiting_requests(parts: Parts) -> None:
     parts.coordinate(isr=(1, 2))
     parts.metrics.broker_state = 3
     coordinator = parts.groups.coordinator
-    commit = CommitOffsets("g", {told().topic_partition: OffsetToCommit(5)})
+    commit = CommitOffsets("g", {partition_state().topic_partition: OffsetToCommit(5)})
     parts.groups.call(coordinator.commit_offsets, commit, lambda result: result)
     samples = scrape(parts)
     purgatory = "kafka_server_delayedoperationpurgatory_purgatorysize"

@@ -20,7 +20,7 @@ from tests.harness.cores.server_parts import Parts
 from tests.harness.plugins.closing import Disk
 from tests.harness.scripted import admins
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
-from tests.harness.storage.partitions import TOPIC_ID, batch, told
+from tests.harness.storage.partitions import TOPIC_ID, batch, partition_state
 
 BATCH_BYTES = len(batch())
 MANY = 1 << 20
@@ -227,7 +227,7 @@ def test_a_disk_that_cannot_be_read_costs_only_its_own_partitions(tmp_path: Path
 
     disk = Unreadable(Disk(), prefix=str(tmp_path / "a"))
     parts = Parts(tmp_path / "a", tmp_path / "b", fs=disk)
-    parts.tell(told(), told(partition=1))
+    parts.tell(partition_state(), partition_state(partition=1))
     for index in (0, 1):
         produce(parts, index)
     log = parts.replicas.get("t", 0).log

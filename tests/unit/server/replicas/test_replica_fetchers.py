@@ -18,7 +18,7 @@ from kafkapy.server.replicas.replica_fetchers import ReplicaFetchers, fetcher_id
 from tests.harness.cores.server_parts import Parts
 from tests.harness.processes.broker_process import free_port
 from tests.harness.storage.counting_filesystem import CountingFileSystem
-from tests.harness.storage.partitions import TOPIC_ID, told
+from tests.harness.storage.partitions import TOPIC_ID, partition_state
 
 LEADER = 2
 
@@ -44,7 +44,7 @@ def test_a_leader_that_becomes_known_later_is_followed_then(tmp_path: Path) -> N
         fetchers = ReplicaFetchers(
             KafkaConfig({}), parts.replicas, parts.clock, lambda: 1, known.get
         )
-        parts.tell(told(leader=LEADER, isr=(LEADER, 1)))
+        parts.tell(partition_state(leader=LEADER, isr=(LEADER, 1)))
         partition = parts.replicas.partitions["t"][0]
         fetchers.follow(partition)
         fetchers.metadata_changed()
@@ -69,7 +69,7 @@ def test_a_leader_that_comes_back_elsewhere_has_one_fetcher(tmp_path: Path) -> N
         fetchers = ReplicaFetchers(
             KafkaConfig({}), parts.replicas, parts.clock, lambda: 1, known.get
         )
-        rows = [told(LEADER, (LEADER, 1), None, 0, partition=i) for i in range(3)]
+        rows = [partition_state(LEADER, (LEADER, 1), None, 0, partition=i) for i in range(3)]
         parts.tell(*rows)
         partitions = list(parts.replicas.partitions["t"].values())
         for partition in partitions:
@@ -97,7 +97,7 @@ def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: 
             KafkaConfig({}), parts.replicas, parts.clock, lambda: 1,
             {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}.get,
         )  # fmt: skip
-        rows = [told(LEADER, (LEADER, 1), None, 3, partition=i) for i in range(count)]
+        rows = [partition_state(LEADER, (LEADER, 1), None, 3, partition=i) for i in range(count)]
         parts.tell(*rows)
         partitions = list(parts.replicas.partitions["t"].values())
         for partition in partitions:

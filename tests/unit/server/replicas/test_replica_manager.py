@@ -25,7 +25,7 @@ from tests.harness.cores.server_parts import WALL_AHEAD_MS, Parts
 from tests.harness.cores.znodes import run
 from tests.harness.plugins.closing import Disk
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
-from tests.harness.storage.partitions import LAG_MAX_MS, batch, told
+from tests.harness.storage.partitions import LAG_MAX_MS, batch, partition_state
 from tests.harness.storage.short_filesystem import ShortFileSystem
 
 TP = TopicPartition("t", 0)
@@ -67,7 +67,7 @@ def refusal(parts: Parts, topic: str = "t", index: int = 0) -> ErrorCode:
 
 
 def test_a_new_partition_has_a_log_with_its_topics_configs(parts: Parts, tmp_path: Path) -> None:
-    result = parts.tell(told(), max_message_bytes="77")
+    result = parts.tell(partition_state(), max_message_bytes="77")
     assert (result.error, result.partition_errors) == (ErrorCode.NONE, {TP: ErrorCode.NONE})
     assert parts.replicas.get("t", 0).log.config.max_message_bytes == 77
     assert (tmp_path / "t-0" / "partition.metadata").exists()
@@ -77,7 +77,7 @@ def test_who_coordinates_is_told_of_each_change_of_leadership_once(parts: Parts)
     heard: list[tuple[Partition, bool]] = []
     parts.replicas.on_leadership = lambda partition, leads: heard.append((partition, leads))
     partition = parts.lead()
-    assert parts.tell(told(leader_epoch=0)).partition_errors[TP]
+    assert parts.tell(partition_state(leader_epoch=0)).partition_errors[TP]
     parts.lead(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1)
     parts.lead(isr=(1, 2), leader_epoch=2, partition_epoch=2)
     assert heard == [(partition, True), (partition, False), (partition, True)]
@@ -86,12 +86,15 @@ def test_who_coordinates_is_told_of_each_change_of_leadership_once(parts: Parts)
 @pytest.mark.parametrize(
     ("row", "code"),
     [
-        (told(leader_epoch=6), ErrorCode.NONE),
-        (told(leader_epoch=5), ErrorCode.STALE_CONTROLLER_EPOCH),
-        (told(leader_epoch=4), ErrorCode.STALE_CONTROLLER_EPOCH),
-        (told(leader_epoch=6, topic_id=Uuid(bytes(15) + b"\7")), ErrorCode.INCONSISTENT_TOPIC_ID),
+        (partition_state(leader_epoch=6), ErrorCode.NONE),
+        (partition_state(leader_epoch=5), ErrorCode.STALE_CONTROLLER_EPOCH),
+        (partition_state(leader_epoch=4), ErrorCode.STALE_CONTROLLER_EPOCH),
         (
-            told(leader=2, isr=(2,), leader_epoch=6, partition_epoch=1),
+            partition_state(leader_epoch=6, topic_id=Uuid(bytes(15) + b"\7")),
+            ErrorCode.INCONSISTENT_TOPIC_ID,
+        ),
+        (
+            partition_state(leader=2, isr=(2,), leader_epoch=6, partition_epoch=1),
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ),
     ],
@@ -110,12 +113,12 @@ def test_a_replica_that_lacked_descriptors_is_asked_for_once(tmp_path: Path) -> 
     asked: list[bool] = []
     parts.replicas.on_log_dir_failure = lambda: asked.append(True)
     disk.left = 0
-    assert parts.tell(told()).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
+    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
     disk.left = None
     parts.replicas.ask_for_replicas()
     parts.replicas.ask_for_replicas()
     assert asked == [True]
-    assert parts.tell(told()).partition_errors == {TP: ErrorCode.NONE}
+    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.NONE}
 
 
 def test_a_replica_that_lacks_descriptors_begins_to_lead_when_it_is_asked_again(
@@ -128,7 +131,7 @@ def test_a_replica_that_lacks_descriptors_begins_to_lead_when_it_is_asked_again(
     parts.replicas.on_fatal = lambda failure: pytest.fail(str(failure))
     asked: list[bool] = []
     parts.replicas.on_log_dir_failure = lambda: asked.append(True)
-    row = told(isr=(1,), leader_epoch=1, partition_epoch=1)
+    row = partition_state(isr=(1,), leader_epoch=1, partition_epoch=1)
     disk.left = 0
     assert parts.tell(row).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
     assert not parts.replicas.get("t", 0).is_leader
@@ -141,12 +144,12 @@ def test_a_replica_that_lacks_descriptors_begins_to_lead_when_it_is_asked_again(
 
 def test_a_log_of_another_topic_of_that_name_is_not_taken_over(parts: Parts) -> None:
     parts.logs.get_or_create_log(TP, Uuid(bytes(15) + b"\7"), {}, True)
-    assert parts.tell(told()).partition_errors == {TP: ErrorCode.INCONSISTENT_TOPIC_ID}
+    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.INCONSISTENT_TOPIC_ID}
     assert parts.replicas.partitions == {}
 
 
 def test_a_partition_that_is_elsewhere_is_not_made_here(parts: Parts, tmp_path: Path) -> None:
-    code = parts.tell(told(leader=2, isr=(2,))).partition_errors[TP]
+    code = parts.tell(partition_state(leader=2, isr=(2,))).partition_errors[TP]
     assert code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert not (tmp_path / "t-0").exists()
     assert refusal(parts) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -155,14 +158,14 @@ def test_a_partition_that_is_elsewhere_is_not_made_here(parts: Parts, tmp_path: 
 def test_an_older_partition_epoch_changes_nothing_and_is_no_error(parts: Parts) -> None:
     partition = parts.lead(partition_epoch=3)
     parts.replicas.on_leadership = lambda *_: pytest.fail("nothing has changed")
-    result = parts.tell(told(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=2))
+    result = parts.tell(partition_state(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=2))
     assert result.partition_errors == {TP: ErrorCode.NONE}
     assert partition.is_leader
 
 
 def test_one_bad_row_does_not_cost_the_others(parts: Parts) -> None:
     parts.lead()
-    result = parts.tell(told(leader_epoch=0), told(partition=1))
+    result = parts.tell(partition_state(leader_epoch=0), partition_state(partition=1))
     assert result.partition_errors == {
         TP: ErrorCode.STALE_CONTROLLER_EPOCH,
         TopicPartition("t", 1): ErrorCode.NONE,
@@ -172,7 +175,7 @@ def test_one_bad_row_does_not_cost_the_others(parts: Parts) -> None:
 def test_a_topic_with_configs_that_are_not_allowed_does_not_cost_the_others(
     parts: Parts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rows = [told(), told(topic="u")]
+    rows = [partition_state(), partition_state(topic="u")]
     command = LeaderAndIsrCommand(1, 1, 1, rows)
     overrides = {"t": {"retention.ms": "never"}}
     result = run(parts.replicas.become_leader_or_follower(command, overrides))
@@ -184,7 +187,9 @@ def test_a_topic_with_configs_that_are_not_allowed_does_not_cost_the_others(
 
 
 def test_others_have_their_turn_while_many_partitions_come(parts: Parts) -> None:
-    command = LeaderAndIsrCommand(1, 1, 1, [told(partition=index) for index in range(450)])
+    command = LeaderAndIsrCommand(
+        1, 1, 1, [partition_state(partition=index) for index in range(450)]
+    )
     hosted: list[int] = []
 
     async def apply() -> CommandResult:
@@ -201,12 +206,12 @@ def test_others_have_their_turn_while_many_partitions_come(parts: Parts) -> None
 
 
 def test_a_controller_that_was_replaced_is_not_obeyed(parts: Parts) -> None:
-    parts.tell(told(), controller_epoch=5)
+    parts.tell(partition_state(), controller_epoch=5)
     stale = CommandResult(ErrorCode.STALE_CONTROLLER_EPOCH)
-    assert parts.tell(told(leader_epoch=9), controller_epoch=4) == stale
+    assert parts.tell(partition_state(leader_epoch=9), controller_epoch=4) == stale
     assert stop(parts, NO_EPOCH, True, controller_epoch=4) == stale
     assert stop(parts, NO_EPOCH, False, controller_epoch=6) != stale
-    assert parts.tell(told(leader_epoch=9), controller_epoch=5) == stale
+    assert parts.tell(partition_state(leader_epoch=9), controller_epoch=5) == stale
     assert parts.replicas.get("t", 0).leader_epoch == 0
 
 
@@ -246,7 +251,7 @@ def test_stop_replica_is_fenced_by_leader_epoch(parts: Parts, epoch: int, code: 
 
 
 def test_a_log_that_nobody_hosts_is_deleted_all_the_same(parts: Parts, tmp_path: Path) -> None:
-    parts.logs.get_or_create_log(TP, told().topic_id, {}, True)
+    parts.logs.get_or_create_log(TP, partition_state().topic_id, {}, True)
     assert stop(parts, NO_EPOCH, delete=True).partition_errors == {TP: ErrorCode.NONE}
     assert not (tmp_path / "t-0").exists()
     assert stop(parts, NO_EPOCH, delete=True).partition_errors == {TP: ErrorCode.NONE}
@@ -260,7 +265,7 @@ def test_a_client_learns_whether_to_look_elsewhere(parts: Parts) -> None:
 
 
 def test_an_append_is_stamped_with_the_wall_clock_and_wakes_who_waits(parts: Parts) -> None:
-    parts.tell(told(), message_timestamp_type="LogAppendTime")
+    parts.tell(partition_state(), message_timestamp_type="LogAppendTime")
     partition = parts.replicas.get("t", 0)
     waiters = [Waiter(lambda: partition.log.high_watermark == 2) for _ in range(2)]
     parts.replicas.fetch_purgatory.try_complete_else_watch(waiters[0], [TP])
@@ -272,7 +277,7 @@ def test_an_append_is_stamped_with_the_wall_clock_and_wakes_who_waits(parts: Par
 
 
 def test_a_lower_minimum_of_replicas_lets_the_high_watermark_go_on(parts: Parts) -> None:
-    parts.tell(told(isr=(1,), replicas=(1, 2)), min_insync_replicas="2")
+    parts.tell(partition_state(isr=(1,), replicas=(1, 2)), min_insync_replicas="2")
     partition = parts.replicas.get("t", 0)
     parts.replicas.append("t", 0, batch(), 1, LATEST)
     waiter = Waiter(lambda: partition.log.high_watermark == 1)
@@ -296,10 +301,10 @@ def test_following_begins_and_ends_with_leadership(parts: Parts) -> None:
     heard: list[tuple[str, TopicPartition]] = []
     parts.replicas.on_follow = lambda p: heard.append(("follow", p.topic_partition))
     parts.replicas.on_unfollow = lambda tp: heard.append(("unfollow", tp))
-    parts.tell(told(2, (1, 2)))
-    parts.tell(told(2, (1, 2), leader_epoch=1, partition_epoch=1))
-    parts.tell(told(1, (1, 2), leader_epoch=2, partition_epoch=2))
-    parts.tell(told(2, (1, 2), leader_epoch=3, partition_epoch=1))
+    parts.tell(partition_state(2, (1, 2)))
+    parts.tell(partition_state(2, (1, 2), leader_epoch=1, partition_epoch=1))
+    parts.tell(partition_state(1, (1, 2), leader_epoch=2, partition_epoch=2))
+    parts.tell(partition_state(2, (1, 2), leader_epoch=3, partition_epoch=1))
     stop(parts, 2, delete=False)
     assert [what for what, _ in heard] == ["follow", "follow", "unfollow", "unfollow"]
     assert {where for _, where in heard} == {TP}
@@ -342,7 +347,7 @@ def two_dirs(tmp_path: Path) -> tuple[Parts, FaultyFileSystem]:
     """t-0 in directory a, t-1 in directory b."""
     disk = FaultyFileSystem(Disk(), prefix=str(tmp_path / "a"))
     parts = Parts(tmp_path / "a", tmp_path / "b", fs=disk)
-    parts.tell(told(), told(partition=1))
+    parts.tell(partition_state(), partition_state(partition=1))
     assert parts.replicas.get("t", 0).log.log_dir == str(tmp_path / "a")
     return parts, disk
 
@@ -364,7 +369,9 @@ def test_a_failed_directory_goes_offline_and_the_others_serve_on(tmp_path: Path)
     assert (heard, unfollowed, waiter.ended) == ([(TP, False)], [TP], "ready")
     assert parts.replicas.offline == {TP}
     assert refusal(parts) is ErrorCode.KAFKA_STORAGE_ERROR
-    again = parts.tell(told(leader_epoch=1), told(partition=1, leader_epoch=1))
+    again = parts.tell(
+        partition_state(leader_epoch=1), partition_state(partition=1, leader_epoch=1)
+    )
     assert list(again.partition_errors.values()) == [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE]
     assert stop(parts, 1, delete=True).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
     assert parts.replicas.append("t", 1, batch(), 1, LATEST)[0].last_offset == 0
@@ -384,7 +391,7 @@ def test_without_a_directory_there_is_no_broker(tmp_path: Path) -> None:
 def test_a_directory_that_fails_a_command_fails_that_row(tmp_path: Path) -> None:
     parts, disk = two_dirs(tmp_path)
     disk.fail_at, disk.for_good = disk.changes + 1, True
-    rows = [told(topic=name, partition=0) for name in ("u", "v")]
+    rows = [partition_state(topic=name, partition=0) for name in ("u", "v")]
     codes = set(parts.tell(*rows).partition_errors.values())
     assert codes == {ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE}
     assert parts.logs.live_log_dirs == [str(tmp_path / "b")]
@@ -401,7 +408,7 @@ def test_a_disk_that_fails_when_all_is_made_durable_fails_its_rows_alone(tmp_pat
         commit(directory)
 
     parts.logs._pool.durable.commit = fail  # type: ignore[method-assign]
-    codes = parts.tell(told(topic="u"), told(topic="v")).partition_errors
+    codes = parts.tell(partition_state(topic="u"), partition_state(topic="v")).partition_errors
     assert codes == {
         TopicPartition("u", 0): ErrorCode.KAFKA_STORAGE_ERROR,
         TopicPartition("v", 0): ErrorCode.NONE,
@@ -418,16 +425,16 @@ def test_a_partition_without_a_topic_id_takes_the_one_it_is_told(
     partition = parts.lead(topic_id=ZERO_UUID)
     assert not (tmp_path / "t-0" / "partition.metadata").exists()
     parts.replicas.on_leadership = lambda *_: pytest.fail("the leader epoch is the same")
-    assert parts.tell(told()).partition_errors == {TP: ErrorCode.NONE}
-    assert partition.topic_id == partition.log.topic_id == told().topic_id
+    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.NONE}
+    assert partition.topic_id == partition.log.topic_id == partition_state().topic_id
     assert (tmp_path / "t-0" / "partition.metadata").exists()
-    assert parts.tell(told()).partition_errors == {TP: ErrorCode.STALE_CONTROLLER_EPOCH}
-    other = told(leader_epoch=1, topic_id=Uuid(bytes(15) + b"\7"))
+    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.STALE_CONTROLLER_EPOCH}
+    other = partition_state(leader_epoch=1, topic_id=Uuid(bytes(15) + b"\7"))
     assert parts.tell(other).partition_errors == {TP: ErrorCode.INCONSISTENT_TOPIC_ID}
 
 
 def test_a_controller_without_topic_ids_is_obeyed(parts: Parts) -> None:
     partition = parts.lead()
-    again = told(leader_epoch=1, topic_id=ZERO_UUID)
+    again = partition_state(leader_epoch=1, topic_id=ZERO_UUID)
     assert parts.tell(again).partition_errors == {TP: ErrorCode.NONE}
-    assert partition.topic_id == told().topic_id
+    assert partition.topic_id == partition_state().topic_id

@@ -18,7 +18,7 @@ from kafkapy.common.cluster_state import (
 from kafkapy.server.cluster.control_request_handler import Command
 from tests.harness.cores.server_parts import Parts
 from tests.harness.scripted import admins
-from tests.harness.storage.partitions import TOPIC_ID, told
+from tests.harness.storage.partitions import TOPIC_ID, partition_state
 
 IGNORING = "Ignoring LeaderAndIsr request from controller 3 with correlation id 9"
 
@@ -50,7 +50,7 @@ def said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Said:
 
 
 def test_leader_and_isr(said: Said) -> None:
-    leading, following = told(isr=(1, 2)), told(2, (2, 1), partition=1)
+    leading, following = partition_state(isr=(1, 2)), partition_state(2, (2, 1), partition=1)
     assert said.by_leader_and_isr(leading, following) == [
         "INFO Handling LeaderAndIsr request correlationId 9 from controller 3 for 2 partitions",
         f"INFO Leader t-0 with topic id Some({TOPIC_ID}) starts at leader epoch 0 from offset 0"
@@ -68,9 +68,9 @@ def test_leader_and_isr(said: Said) -> None:
 
 
 def test_a_change_of_leader_names_the_one_before_and_who_comes_and_goes(said: Said) -> None:
-    said.by_leader_and_isr(told(2, (2, 1)))
+    said.by_leader_and_isr(partition_state(2, (2, 1)))
     said.parts.logs.update_topic_config("t", {"min.insync.replicas": "2"})
-    row = told(1, (1,), (1, 2, 3), leader_epoch=5, partition_epoch=6)
+    row = partition_state(1, (1,), (1, 2, 3), leader_epoch=5, partition_epoch=6)
     row.adding_replicas, row.removing_replicas = (3,), (2,)
     assert said.by_leader_and_isr(row)[1] == (
         f"INFO Leader t-0 with topic id Some({TOPIC_ID}) starts at leader epoch 5 from offset 0"
@@ -84,14 +84,18 @@ def test_a_partition_without_leader_has_nobody_to_follow(said: Said) -> None:
         "ERROR Received LeaderAndIsrRequest with correlation id 9 from controller 3 epoch 4 for"
         " partition t-0 (last update controller epoch 1) but cannot become follower since the new"
         " leader -1 is unavailable."
-    ) in said.by_leader_and_isr(told(-1, (1,)))
+    ) in said.by_leader_and_isr(partition_state(-1, (1,)))
 
 
 def test_what_is_not_obeyed(said: Said) -> None:
-    said.by_leader_and_isr(told(leader_epoch=2))
-    said.parts.replicas.offline.add(told(partition=9).topic_partition)
-    rows = [told(leader_epoch=2), told(leader_epoch=1), told(2, (2, 3), leader_epoch=3)]
-    rows.append(told(partition=9))
+    said.by_leader_and_isr(partition_state(leader_epoch=2))
+    said.parts.replicas.offline.add(partition_state(partition=9).topic_partition)
+    rows = [
+        partition_state(leader_epoch=2),
+        partition_state(leader_epoch=1),
+        partition_state(2, (2, 3), leader_epoch=3),
+    ]
+    rows.append(partition_state(partition=9))
     lines = [line for row in rows for line in said.by_leader_and_isr(row)[1:-1]]
     assert lines == [
         f"INFO {IGNORING} epoch 4 for partition t-0 since its associated leader epoch 2 matches the"
@@ -110,13 +114,13 @@ def stopping(epoch: int, controller_epoch: int = 4) -> StopReplicaCommand:
 
 
 def metadata(leader: int, controller_epoch: int = 4) -> UpdateMetadataCommand:
-    state = told(leader=leader).state
+    state = partition_state(leader=leader).state
     rows = [UpdateMetadataPartition("t", TOPIC_ID, i, state, (1,)) for i in range(2)]
     return UpdateMetadataCommand(3, controller_epoch, -1, rows, [admins.broker(1)])
 
 
 def test_stop_replica(said: Said) -> None:
-    said.by_leader_and_isr(told(leader_epoch=2))
+    said.by_leader_and_isr(partition_state(leader_epoch=2))
     handling = (
         "INFO Handling StopReplica request correlationId 9 from controller 3 for 1 partitions"
     )
@@ -142,7 +146,7 @@ def test_update_metadata(said: Said) -> None:
 def test_a_controller_that_was_replaced(said: Said) -> None:
     said.by(metadata(1, controller_epoch=7))
     tail = "since its controller epoch 4 is old. Latest known controller epoch is 7"
-    assert said.by_leader_and_isr(told())[1:] == [f"WARNING {IGNORING} {tail}"]
+    assert said.by_leader_and_isr(partition_state())[1:] == [f"WARNING {IGNORING} {tail}"]
     stop = IGNORING.replace("LeaderAndIsr", "StopReplica")
     assert said.by(stopping(2))[1:] == [f"WARNING {stop} {tail}"]
     assert said.by(metadata(1)) == [

@@ -25,7 +25,7 @@ from kafkapy.server.requests.turns import SLICE_UNITS, finished
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.legacy_messages import message
-from tests.harness.storage.partitions import told
+from tests.harness.storage.partitions import partition_state
 
 MESSAGE = message(1, 0, b"k", None, timestamp=NOW_MS)
 RECORD = RecordData(b"k", bytes(100_000), NOW_MS)
@@ -34,7 +34,7 @@ RECORD = RecordData(b"k", bytes(100_000), NOW_MS)
 @pytest.fixture
 def parts(tmp_path: Path) -> Parts:
     parts = Parts(tmp_path)
-    parts.tell(told(), compression_type="gzip")
+    parts.tell(partition_state(), compression_type="gzip")
     return parts
 
 
