@@ -87,6 +87,7 @@ def fetch_kafkajs() -> None:
     directory = kafkajs_dir()
     directory.mkdir(parents=True, exist_ok=True)
     flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(directory)]
+    flags += ["--cache", str(cache_dir() / "npm")]
     run_or_unavailable(["npm", "install", *flags, *KAFKAJS_PACKAGES])
 
 
@@ -94,8 +95,13 @@ def fetch_go_peers() -> None:
     if shutil.which("go") is None:
         raise Unavailable("go is not installed")
     os.environ.setdefault("GOTOOLCHAIN", "local")
+    # Modules and telemetry, which go keeps in the home directory; its settings stay the user's.
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "go" / "env"
+    os.environ.setdefault("GOENV", str(settings))
+    os.environ.setdefault("GOPATH", str(cache_dir() / "go"))
+    os.environ["XDG_CONFIG_HOME"] = str(cache_dir() / "config")
     cache_dir().mkdir(parents=True, exist_ok=True)
-    run_or_unavailable(["go", "build", "-o", str(go_peers()), "."], cwd=GO_SOURCES)
+    run_or_unavailable(["go", "build", "-modcacherw", "-o", str(go_peers()), "."], cwd=GO_SOURCES)
 
 
 def has_java_peer() -> bool:

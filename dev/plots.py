@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.harness.processes.apache_kafka import cache_dir
 
 
 @contextmanager
@@ -13,6 +16,7 @@ def saved(path: Path, size: tuple[float, float], rows: int = 1, columns: int = 1
     """The axes to draw on (an array of them if there are several); saved at the end. `size` in
     inches."""
     # A second for who only asks for figures.
+    os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))  # not in ~/.config
     import matplotlib
 
     matplotlib.use("svg")

@@ -70,6 +70,8 @@ def succeeds(command: Sequence[str], directory: Path, home: Path, limit_s: float
     environment = {**os.environ, "HOME": str(home), MARK: str(os.getpid())}
     # What this environment has must not help; what pip has downloaded may.
     environment.setdefault("PIP_CACHE_DIR", str(real_home() / ".cache" / "pip"))
+    # pip asks for the version of rustc; rustup's answers from its own directory, or makes that.
+    environment.setdefault("RUSTUP_HOME", str(real_home() / ".rustup"))
     for name in ("VIRTUAL_ENV", "PYTHONPATH", "XDG_CACHE_HOME"):
         environment.pop(name, None)
     started = time.monotonic()

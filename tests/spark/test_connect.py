@@ -51,14 +51,18 @@ spark.stop()
 def test_a_connect_server_finds_the_source(make_topic: MakeTopic, tmp_path: Path) -> None:
     source, target = make_topic(), make_topic()
     source.write(12)
+    # Spark's server looks for no source if the path of its Python, or of its jars, has a blank.
+    environment = tmp_path / "environment"
+    environment.symlink_to(sys.prefix)
+    python = str(environment / Path(sys.executable).relative_to(sys.prefix))
     words = [source.servers, source.name, target.name, str(tmp_path / "c")]
     done = subprocess.run(
-        [sys.executable, "-c", CLIENT, *words],
+        [python, "-c", CLIENT, *words],
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
         cwd=tmp_path,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        env={**os.environ, "PYSPARK_PYTHON": python},
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.split("\n")[:2] == ["SQL 12", "STREAM 12"], done.stdout

@@ -27,7 +27,8 @@ IFS=:
 for entry in $PYTHONPATH; do
     case $entry in
         {home}/python/lib/pyspark.zip | {home}/python/lib/py4j-*-src.zip) ;;
-        {home}/jars/spark-core_*.jar) ;; # has no Python, and thousands of names to look through
+        */jars/spark-core_*.jar) ;; # a URL's path: %20 for a blank. It has no Python, and
+        # thousands of names to look through
         *) kept=$kept${{kept:+:}}$entry ;;
     esac
 done

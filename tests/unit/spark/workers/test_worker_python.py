@@ -34,7 +34,8 @@ def test_it_is_that_python_without_the_zips(tmp_path: Path) -> None:
     python = worker_python(sys.executable, SPARK_HOME, tmp_path / "a cache")
     mine = str(tmp_path / "a path of mine")
     jars = [str(path) for path in (SPARK_HOME / "jars").glob("spark-core_*.jar")]
-    path = os.pathsep.join([*ZIPS, *jars, mine])
+    encoded = "/a%20blank/pyspark/jars/spark-core_2.13-4.3.0.jar"  # as the JVM writes it
+    path = os.pathsep.join([*ZIPS, *jars, encoded, mine])
     assert (len(ZIPS), len(jars)) == (2, 1)
     kept = printed(python, "import os; print(os.environ['PYTHONPATH'])", PYTHONPATH=path)
     assert kept == mine
