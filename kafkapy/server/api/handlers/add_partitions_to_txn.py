@@ -27,7 +27,6 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
-    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
@@ -55,12 +54,13 @@ def handle(
         starts.append(
             partial(_add, transactions, transaction, partitions, unknown, context.version)
         )
+        yield 1
 
     def response(results: list[PartitionsResult]) -> Work[AddPartitionsToTxnResponse]:
         rows = []
         for transaction, result in zip(asked, results, strict=True):
-            rows.append((yield from _rows(transaction.topics, result, context.version)))
-        return _response(asked, rows, context.version)
+            rows.append((yield from _row(transaction, result, context.version)))
+        return _response(rows, context.version)
 
     return (yield from gather(starts, response))
 
@@ -131,13 +131,13 @@ def _add(
         )
 
 
-def _rows(
-    topics: list[AddPartitionsToTxnTopic], result: PartitionsResult, version: int
-) -> Work[list[AddPartitionsToTxnTopicResult]]:
-    rows = []
-    for topic in topics:
+def _row(
+    transaction: AddPartitionsToTxnTransaction, result: PartitionsResult, version: int
+) -> Work[AddPartitionsToTxnResult]:
+    topics = []
+    for topic in transaction.topics:
         made = AddPartitionsToTxnTopicResult(name=topic.name)
-        rows.append(made)
+        topics.append(made)
         for few in pieces(topic.partitions):
             made.results_by_partition += [
                 AddPartitionsToTxnPartitionResult(
@@ -152,24 +152,16 @@ def _rows(
             ]
             yield 2 * len(few)
         yield 1
-    return rows
-
-
-def _response(
-    transactions: list[AddPartitionsToTxnTransaction],
-    rows: list[list[AddPartitionsToTxnTopicResult]],
-    version: int,
-) -> AddPartitionsToTxnResponse:
-    if version < _FIRST_BATCHED_VERSION:
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=rows[0])
-    return AddPartitionsToTxnResponse(
-        results_by_transaction=[
-            AddPartitionsToTxnResult(
-                transactional_id=transaction.transactional_id, topic_results=topics
-            )
-            for transaction, topics in zip(transactions, rows, strict=True)
-        ]
+    yield 1
+    return AddPartitionsToTxnResult(
+        transactional_id=transaction.transactional_id, topic_results=topics
     )
+
+
+def _response(rows: list[AddPartitionsToTxnResult], version: int) -> AddPartitionsToTxnResponse:
+    if version < _FIRST_BATCHED_VERSION:
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=rows[0].topic_results)
+    return AddPartitionsToTxnResponse(results_by_transaction=rows)
 
 
 def refuse(
@@ -178,7 +170,6 @@ def refuse(
     """The error for every partition; from v4 on, one for all."""
     if version >= _FIRST_BATCHED_VERSION:
         return AddPartitionsToTxnResponse(error_code=error.code)
-    transactions = _transactions(request, version)
     result = PartitionsResult(error.code)
-    rows = [finished(_rows(t.topics, result, version)) for t in transactions]
-    return _response(transactions, rows, version)
+    rows = [finished(_row(each, result, version)) for each in _transactions(request, version)]
+    return _response(rows, version)

@@ -54,6 +54,7 @@ def handle(
             for _ in range(count):
                 found |= next(left)
             rows.append((yield from _result(marker, found)))
+            yield 1
         return WriteTxnMarkersResponse(markers=rows)
 
     return (yield from gather(starts, response, _MARKERS_AT_ONCE * CHANGE_UNITS))

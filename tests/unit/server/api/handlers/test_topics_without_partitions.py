@@ -10,6 +10,7 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.messages import FetchOffsetsResult
+from kafkapy.coordinator.transactions.messages import PartitionsResult
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages import (
@@ -25,6 +26,7 @@ from kafkapy.protocol.messages import (
     share_acknowledge,
     share_fetch,
     txn_offset_commit,
+    write_txn_markers,
 )
 from kafkapy.server.api import handlers
 from kafkapy.server.api.authorization import Authorization
@@ -33,6 +35,7 @@ from kafkapy.server.api.handlers.produce import Handler as ProduceHandler
 from kafkapy.server.api.handlers.share_acknowledge import Handler as ShareAcknowledgeHandler
 from kafkapy.server.api.handlers.share_fetch import Handler as ShareFetchHandler
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS
 
 MANY = 3_000
 NOBODY: Any = Mock()
@@ -55,6 +58,19 @@ def add_partitions() -> Any:
     topics = many(add_partitions_to_txn.AddPartitionsToTxnTopic)
     request = add_partitions_to_txn.AddPartitionsToTxnRequest(v3_and_below_topics=topics)
     return handlers.add_partitions_to_txn.handle(NOBODY, NO_TOPICS, context(3), request)
+
+
+def transact_nothing() -> Any:
+    transactions = many(add_partitions_to_txn.AddPartitionsToTxnTransaction)
+    request = add_partitions_to_txn.AddPartitionsToTxnRequest(transactions=transactions)
+    service: Any = Mock(ask=lambda _, __, answered: answered(PartitionsResult()))
+    return handlers.add_partitions_to_txn.handle(service, NO_TOPICS, context(5), request)
+
+
+def decide_nothing() -> Any:
+    markers = many(write_txn_markers.WritableTxnMarker)
+    request = write_txn_markers.WriteTxnMarkersRequest(markers=markers)
+    return handlers.write_txn_markers.handle(NOBODY, context(1), request)
 
 
 def move_nothing() -> Any:
@@ -144,6 +160,8 @@ def commit_nothing_in_a_transaction() -> Any:
     ("handle", "walks"),
     [
         (add_partitions, 1),
+        (transact_nothing, 2 + ROW_UNITS),
+        (decide_nothing, 1 + ROW_UNITS),
         (move_nothing, 1),
         (move_nothing_anywhere, 1),
         (delete_nothing, 1),
