@@ -141,6 +141,7 @@ class World:
     def _shell(self, commands: str) -> tuple[int, str]:
         path = f"{Path(sys.executable).parent}:{ROOT / 'scripts' / 'bin'}:{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, MARK: str(self.directory)}
+        environment["MPLCONFIGDIR"] = str(self.directory / "matplotlib")  # not in ~/.config
         with (self.directory / "printed").open("w+") as sink:
             shell = subprocess.Popen(
                 ["bash", "-euo", "pipefail", "-c", commands],
