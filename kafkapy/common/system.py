@@ -34,14 +34,14 @@ class SystemRandom:
 
 class BriefPauses:
     """`common.ports.Pause` of a thread beside the event loop: releases the interpreter lock for
-    longer than it takes to wake another thread, once a millisecond.
+    longer than it takes to wake another thread, every 4 ms.
 
     CPython asks for the lock after `sys.getswitchinterval()`, but begins that wait anew at each
     release. A thread that releases it every 20 us, for a short decompression or read, and takes it
     back before the other one is awake, kept an event loop out for up to 283 ms.
     """
 
-    EVERY_S: Final = 0.001
+    EVERY_S: Final = 0.004
     PAUSE_S: Final = 0.00005
 
     def __init__(self) -> None:
