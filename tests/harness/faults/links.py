@@ -189,8 +189,8 @@ class Link:
         finally:
             there.cancel()
             back.cancel()
+            far_writer.transport.abort()  # before the wait, which a second cancellation ends
             await asyncio.gather(there, back, return_exceptions=True)
-            far_writer.transport.abort()
 
     async def _copy(
         self,
