@@ -94,14 +94,18 @@ def fetch_kafkajs() -> None:
 def fetch_go_peers() -> None:
     if shutil.which("go") is None:
         raise Unavailable("go is not installed")
-    os.environ.setdefault("GOTOOLCHAIN", "local")
-    # Modules and telemetry, which go keeps in the home directory; its settings stay the user's.
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "go" / "env"
-    os.environ.setdefault("GOENV", str(settings))
-    os.environ.setdefault("GOPATH", str(cache_dir() / "go"))
-    os.environ["XDG_CONFIG_HOME"] = str(cache_dir() / "config")
+    # Modules and telemetry in the cache, not in the home directory; the user's settings hold.
+    environment = {
+        "GOTOOLCHAIN": "local",
+        "GOENV": str(settings),
+        "GOPATH": str(cache_dir() / "go"),
+        **os.environ,
+        "XDG_CONFIG_HOME": str(cache_dir() / "config"),
+    }
     cache_dir().mkdir(parents=True, exist_ok=True)
-    run_or_unavailable(["go", "build", "-modcacherw", "-o", str(go_peers()), "."], cwd=GO_SOURCES)
+    command = ["go", "build", "-modcacherw", "-o", str(go_peers()), "."]
+    run_or_unavailable(command, cwd=GO_SOURCES, env=environment)
 
 
 def has_java_peer() -> bool:

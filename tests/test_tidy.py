@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.cli.framework.command_table import COMMANDS, module_of
+from tests.harness.tools.syntax_trees import nodes_of
 
 ROOT = Path(__file__).parents[1]
 MAX_COLUMNS = 100
@@ -157,7 +158,7 @@ def tree(path: str) -> ast.Module:
 @cache
 def nodes(path: str) -> tuple[ast.AST, ...]:
     """Every node of a module."""
-    return tuple(ast.walk(tree(path)))
+    return tuple(nodes_of(tree(path)))
 
 
 def expect_none(rule: str, violations: Iterator[str] | list[str]) -> None:

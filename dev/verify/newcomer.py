@@ -70,7 +70,7 @@ def succeeds(command: Sequence[str], directory: Path, home: Path, limit_s: float
     environment = {**os.environ, "HOME": str(home), MARK: str(os.getpid())}
     # What this environment has must not help; what pip has downloaded may.
     environment.setdefault("PIP_CACHE_DIR", str(real_home() / ".cache" / "pip"))
-    # pip asks for the version of rustc; rustup's answers from its own directory, or makes that.
+    # pip runs rustc for its version. That of rustup makes a directory in the home if it has none.
     environment.setdefault("RUSTUP_HOME", str(real_home() / ".rustup"))
     for name in ("VIRTUAL_ENV", "PYTHONPATH", "XDG_CACHE_HOME"):
         environment.pop(name, None)

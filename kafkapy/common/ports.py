@@ -1,4 +1,4 @@
-"""The Clock and Random ports: what pure packages may know of time and chance; and a pause.
+"""The ports Clock, Random and Pause: all that pure packages know of time and chance.
 
 Production adapters live in `common/system.py`; the simulator has its own.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 Pause: TypeAlias = Callable[[], None]
-"""Called in the loops of long work, which may be done in a thread beside an event loop."""
+"""A function that long work calls in its loops, because a thread beside an event loop may do it."""
 
 
 def no_pause() -> None:

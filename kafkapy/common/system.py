@@ -1,6 +1,6 @@
 """This machine: its clocks, its entropy, its interpreter lock, and a process's limit of open files.
 
-An adapter: the production side of the ports `Clock` and `Random`, one line a verb.
+An adapter: the production side of the ports `Clock`, `Random` and `Pause`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class SystemRandom:
 
 
 class BriefPauses:
-    """`common.ports.Pause` of a thread beside the event loop: releases the interpreter lock for
-    longer than it takes to wake another thread, every 4 ms.
+    """`common.ports.Pause` of a thread beside the event loop. Every 4 ms the thread releases the
+    interpreter lock for longer than another thread needs to wake up.
 
-    CPython asks for the lock after `sys.getswitchinterval()`, but begins that wait anew at each
-    release. A thread that releases it every 20 us, for a short decompression or read, and takes it
-    back before the other one is awake, kept an event loop out for up to 283 ms.
+    A waiting thread of CPython requests the lock after `sys.getswitchinterval()`, but each release
+    starts that interval again. A thread that released the lock every 20 us, for a short
+    decompression, took it back before the event loop was awake: the loop waited for up to 283 ms.
     """
 
     EVERY_S: Final = 0.004

@@ -64,7 +64,8 @@ class Room:
     """The bytes that the batches of one request may still unfold to, together.
 
     A request of 1 MB has room for hundreds of batches that unfold to 64 MB each, and the one thread
-    that prepares batches would work for minutes. `pause` is called between short steps of it.
+    that prepares batches would work for minutes. The work calls `pause` between its
+    short steps.
     """
 
     __slots__ = ("_left_bytes", "pause")

@@ -45,7 +45,7 @@ def down_convert(
     """The whole batches of `batches` as a message set of format `magic`, cut at `max_bytes`.
 
     The first batch with something to show is never cut. Uncompressed records before
-    `first_offset` are left out. `pause` is called after each batch.
+    `first_offset` are left out. `pause` is called for each batch.
 
     Raises:
         ApiError: that first batch cannot be converted: UNSUPPORTED_COMPRESSION_TYPE (zstd),

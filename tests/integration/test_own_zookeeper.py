@@ -126,8 +126,8 @@ if apache_kafka.installed():
             registered("1", "2")
             servers = f"{apache.bootstrap_servers},{ours.bootstrap_servers}"
             admin = AdminClient({"bootstrap.servers": servers})
-            # The controller may have heard of one of them only.
-            wait_until(lambda: len(admin.list_topics().brokers) == 2, "both are told of", LIMIT_S)
+            # The controller may know only one of them yet.
+            wait_until(lambda: len(admin.list_topics().brokers) == 2, "both are known", LIMIT_S)
             admin.create_topics([NewTopic("t", 4, 2)])["t"].result(LIMIT_S)
             _exchange(servers, "before")
             own.kill()

@@ -27,8 +27,8 @@ IFS=:
 for entry in $PYTHONPATH; do
     case $entry in
         {home}/python/lib/pyspark.zip | {home}/python/lib/py4j-*-src.zip) ;;
-        */jars/spark-core_*.jar) ;; # a URL's path: %20 for a blank. It has no Python, and
-        # thousands of names to look through
+        # Written as in a URL, with %20 for a blank. It has no Python, and thousands of names.
+        */jars/spark-core_*.jar) ;;
         *) kept=$kept${{kept:+:}}$entry ;;
     esac
 done

@@ -119,13 +119,16 @@ def last_line(text: str) -> str:
     return lines[-1].strip() if lines else "no output"
 
 
-def run_or_unavailable(command: Sequence[str], cwd: Path | None = None) -> None:
+def run_or_unavailable(
+    command: Sequence[str], cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> None:
     """Run a fetching command; Unavailable with its last line when it fails."""
     name = Path(command[0]).name
     try:
         done = subprocess.run(
             command,
             cwd=cwd,
+            env=env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -22,7 +22,7 @@ def test_connections_that_are_accepted_as_the_links_end_are_closed() -> None:
 
 
 def test_a_connection_that_is_broken_twice_is_closed() -> None:
-    """As when a cut link ends: the second cancellation met what the first one waited for."""
+    """A cut link ends: the second cancellation interrupts the end that the first one began."""
     with socket.create_server(("127.0.0.1", 0)) as target:
         before = leaks.held()
         with contextlib.ExitStack() as ends, Network() as network:

@@ -13,7 +13,12 @@ from typing import Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsets, FetchOffsetsResult
+from kafkapy.coordinator.groups.messages import (
+    NO_OFFSET,
+    FetchedOffset,
+    FetchOffsets,
+    FetchOffsetsResult,
+)
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.protocol.messages.offset_fetch import (
@@ -102,17 +107,25 @@ def _identify(
             topics.append(topic)
         yield 1
     row.topics = topics
-    refused = FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_ID)
     for asked in () if row.error_code else unknown:
-        indexes = [TopicPartition("", index) for index in asked.partition_indexes]
-        result = FetchOffsetsResult(offsets=dict.fromkeys(indexes, refused))
-        made = yield from _topics(result, OffsetFetchResponsePartitions, _topic)
-        row.topics.append(
-            OffsetFetchResponseTopics(
-                topic_id=asked.topic_id, partitions=made[0].partitions if made else []
+        row.topics.append((yield from _unknown_topic(asked)))
+
+
+def _unknown_topic(asked: OffsetFetchRequestTopics) -> Work[OffsetFetchResponseTopics]:
+    topic = OffsetFetchResponseTopics(topic_id=asked.topic_id, partitions=[])
+    for indexes in pieces(list(dict.fromkeys(asked.partition_indexes))):
+        topic.partitions += [
+            OffsetFetchResponsePartitions(
+                partition_index=index,
+                committed_offset=NO_OFFSET,
+                metadata="",
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
             )
-        )
-        yield ROW_UNITS
+            for index in indexes
+        ]
+        yield 2 * len(indexes)
+    yield ROW_UNITS
+    return topic
 
 
 def _nested(

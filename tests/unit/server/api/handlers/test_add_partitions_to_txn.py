@@ -8,15 +8,14 @@ from unittest.mock import Mock
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
 from kafkapy.server.api.handlers import add_partitions_to_txn
-from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import ROWS_AT_ONCE, finished
+from tests.harness.cores.request_contexts import request_context
 
 MANY = 10_000
 
@@ -28,7 +27,7 @@ def test_the_rows_of_a_response_are_made_a_few_at_a_time(version: int) -> None:
     request = AddPartitionsToTxnRequest(
         v3_and_below_topics=topics, transactions=[AddPartitionsToTxnTransaction(topics=topics)]
     )
-    context = RequestContext(RequestHeader(24, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    context = request_context(24, version)
     metadata = Mock()
     metadata.image.partition.return_value = None
 

@@ -16,12 +16,11 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.handlers import SERVED, api_versions
-from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import GROUP_VERSION, ClusterFeatures
+from tests.harness.cores.request_contexts import request_context
 
 _LINES = Path(__file__).with_name("kafka_3_9_1_api_versions.txt").read_text().splitlines()
 RECORDED = {
@@ -66,7 +65,7 @@ WITH: Any = SimpleNamespace(
 
 
 def answered(features: ClusterFeatures, version: int = 2, **meant: Any) -> ApiVersionsResponse:
-    context = RequestContext(RequestHeader(18, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    context = request_context(18, version)
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1", **meant)
     cluster = ClusterView("ours", 1, MetadataCache())
     return api_versions.handle(SERVED, cluster, features, context, request)

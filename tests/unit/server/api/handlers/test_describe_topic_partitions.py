@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -17,8 +16,8 @@ from kafkapy.protocol.messages.describe_topic_partitions import (
 )
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.handlers import describe_topic_partitions
-from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import finished
+from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 
 
@@ -35,7 +34,7 @@ class Denies:
 def ask(
     parts: Parts, *names: str, limit: int = 2000, cursor: Cursor | None = None, denied: str = ""
 ) -> DescribeTopicPartitionsResponse:
-    context = RequestContext(RequestHeader(75, 0, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    context = request_context(75, 0)
     request = DescribeTopicPartitionsRequest(
         topics=[TopicRequest(name=name) for name in names],
         response_partition_limit=limit,

@@ -9,10 +9,9 @@ from unittest.mock import AsyncMock
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from kafkapy.server.api.handlers import list_config_resources
-from kafkapy.server.api.request_context import RequestContext
+from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 
 CLIENT_METRICS, GROUP = (16, "m"), (32, "g")
@@ -37,7 +36,7 @@ def test_resources(
     applier = parts.config_applier()
     applier.apply("client-metrics", "m", {"metrics": "*"})
     applier.apply("groups", "g", {"consumer.session.timeout.ms": "50000"})
-    context = RequestContext(RequestHeader(74, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    context = request_context(74, version)
     request = ListConfigResourcesRequest(resource_types=kinds)
     handle = list_config_resources.handle(
         parts.configs, AsyncMock(), parts.metadata, context, request

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -17,9 +16,9 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.server.api.handlers import list_offsets
 from kafkapy.server.api.handlers.list_offsets import EARLIEST, LATEST, MAX_TIMESTAMP
-from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import Elsewhere
 from kafkapy.server.requests.turns import finished
+from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 
 
@@ -47,8 +46,7 @@ def look_up(
         isolation_level=isolation,
         topics=[ListOffsetsTopic(name="t", partitions=rows)],
     )
-    header = RequestHeader(2, version, 1, "test")
-    context = RequestContext(header, "127.0.0.1", "PLAINTEXT")
+    context = request_context(2, version)
     [row] = (
         finished(list_offsets.handle(parts.replicas, parts.clock, context, request))
         .topics[0]
@@ -65,7 +63,7 @@ def offsets_v0(
         for _ in range(2)
     ]
     topics = [ListOffsetsTopic(name="t", partitions=rows)]
-    context = RequestContext(RequestHeader(2, 0, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    context = request_context(2, 0)
     request = ListOffsetsRequest(replica_id=replica_id, topics=topics)
     answer = finished(list_offsets.handle(parts.replicas, parts.clock, context, request))
     row, same = answer.topics[0].partitions
@@ -149,7 +147,7 @@ def test_a_compressed_batch_is_searched_by_another_thread(parts: Parts) -> None:
     for timestamp in (60, MAX_TIMESTAMP):
         wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
         request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
-        context = RequestContext(RequestHeader(2, 9, 1, "test"), "127.0.0.1", "PLAINTEXT")
+        context = request_context(2, 9)
         work = list_offsets.handle(parts.replicas, parts.clock, context, request)
         assert isinstance(next(work), Elsewhere)
         assert look_up(parts, timestamp) == (ErrorCode.NONE, 5)

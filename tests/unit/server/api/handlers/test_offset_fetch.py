@@ -10,7 +10,6 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsetsResult
 from kafkapy.metadata.cache import MetadataCache
-from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -19,8 +18,8 @@ from kafkapy.protocol.messages.offset_fetch import (
 )
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.handlers import offset_fetch
-from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import ROWS_AT_ONCE, finished
+from tests.harness.cores.request_contexts import request_context
 
 MANY = 10_000
 
@@ -48,7 +47,7 @@ def test_rows_are_looked_up_and_made_a_few_at_a_time(version: int, answers: Any,
             )
         ],
     )
-    context = RequestContext(RequestHeader(9, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    context = request_context(9, version)
     groups = Mock(answer=answers)
 
     def work() -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -20,9 +19,9 @@ from kafkapy.record import batch_rules
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.validation import BRIEF_BYTES
-from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import SLICE_UNITS, finished
 from tests.harness.cores.ports import NOW_MS
+from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.legacy_messages import message
 from tests.harness.storage.partitions import partition_state
@@ -44,7 +43,7 @@ def produce(parts: Parts, version: int, records: Sequence[bytes]) -> Any:
     request = ProduceRequest(
         acks=1, timeout_ms=10, topic_data=[TopicProduceData(name="t", partition_data=rows)]
     )
-    context = RequestContext(RequestHeader(0, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    context = request_context(0, version)
     return parts.produce_paths.general(context, request)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from unittest.mock import Mock
 
@@ -12,7 +13,6 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.messages import FetchOffsetsResult
 from kafkapy.coordinator.transactions.messages import PartitionsResult
 from kafkapy.metadata.cache import MetadataCache
-from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages import (
     add_partitions_to_txn,
     alter_replica_log_dirs,
@@ -34,20 +34,16 @@ from kafkapy.server.api.handlers.fetch import Handler as FetchHandler
 from kafkapy.server.api.handlers.produce import Handler as ProduceHandler
 from kafkapy.server.api.handlers.share_acknowledge import Handler as ShareAcknowledgeHandler
 from kafkapy.server.api.handlers.share_fetch import Handler as ShareFetchHandler
-from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import ROW_UNITS
+from tests.harness.cores.request_contexts import request_context
 
 MANY = 3_000
 NOBODY: Any = Mock()
 NO_TOPICS = MetadataCache()
 ALL_ALLOWED = Authorization(None)
+NO_SHARES: Any = Mock(**{"acknowledge.return_value": ()})
 
-
-NO_SHARES: Any = Mock(**{"acknowledge.return_value": iter(())})
-
-
-def context(version: int) -> RequestContext:
-    return RequestContext(RequestHeader(0, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
+context = partial(request_context, 0)
 
 
 def many(topic: type) -> list[Any]:
@@ -157,7 +153,7 @@ def commit_nothing_in_a_transaction() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("handle", "walks"),
+    ("handle", "units_each"),
     [
         (add_partitions, 1),
         (transact_nothing, 2 + ROW_UNITS),
@@ -177,9 +173,9 @@ def commit_nothing_in_a_transaction() -> Any:
         (commit_nothing_in_a_transaction, 3),
     ],
 )
-def test_each_topic_counts(handle: Callable[[], Any], walks: int) -> None:
+def test_each_topic_counts(handle: Callable[[], Any], units_each: int) -> None:
     """A walk that counts nothing is one step of the event loop, however long it is."""
     units = 0
     work = handle()
-    while units < walks * MANY:
+    while units < units_each * MANY:
         units += next(work)

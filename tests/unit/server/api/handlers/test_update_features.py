@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from kafkapy.server.api.handlers import update_features
-from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import FeatureUpdate
+from tests.harness.cores.request_contexts import request_context
 
 ACTIVE: Any = SimpleNamespace(controller=SimpleNamespace(is_active=True))
 
@@ -26,8 +26,7 @@ class Recorded:
         self.seen.append((updates, validate_only))
 
 
-def context(version: int) -> RequestContext:
-    return RequestContext(RequestHeader(57, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
+context = partial(request_context, 57)
 
 
 @pytest.mark.parametrize(
