@@ -11,12 +11,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.errors import ErrorCode, LogDirFailure
 from kafkapy.protocol.fetch_shape import FetchShape
 from kafkapy.protocol.headers import RequestHeader, encode_response
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.replication.delayed_fetch import FetchParams
-from kafkapy.replication.fetch_session import FetchContext, FetchPartition, FetchSession
+from kafkapy.replication.fetch_session import (
+    FetchContext,
+    FetchPartition,
+    FetchResult,
+    FetchSession,
+)
 from kafkapy.replication.follower_wait import FollowerWait, Kind
 from kafkapy.replication.partition import READ_UNCOMMITTED, Partition
 from kafkapy.server.api.authorization import are_allowed
@@ -175,8 +180,19 @@ class FetchFastPath:
 
     def _completed(self) -> None:
         pending, self._pending = self._pending, None
-        if pending is not None:
+        if pending is None:
+            return
+        right = self._right
+        if right is None or right.holds():
             pending.complete(self._answer())
+        else:  # it is gone, since the fetch was parked
+            pending.complete(self._refused())
+
+    def _refused(self) -> Parts:
+        wait = self._wait
+        assert wait is not None
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return self._encoded([FetchResult(wanted, error) for _, wanted in wait.pairs])
 
     def _answer(self) -> Parts:
         wait = self._wait
@@ -186,8 +202,12 @@ class FetchFastPath:
             plain = self._records(wait.session, news[0].partition, news[0].wanted)
             if plain is not None:
                 return plain
-        results = self._reader.read_again(self._params, wait.in_turn(news))
-        context = FetchContext([], wait.session, incremental=True)
+        return self._encoded(self._reader.read_again(self._params, wait.in_turn(news)))
+
+    def _encoded(self, results: list[FetchResult]) -> Parts:
+        """The response with these rows, as the general path builds it."""
+        assert self._wait is not None
+        context = FetchContext([], self._wait.session, incremental=True)
         message = finished(self._answers.answer(self._context, context, results))
         header = self._context.header
         return encode_response(message, header.api_key, header.api_version, self._correlation_id)

@@ -79,6 +79,16 @@ class ShareRequests:
         self.authorization.require(context, Operation.READ, ResourceKind.TOPIC, name)
         return name
 
+    def refusal(self, context: RequestContext, key: SessionKey, topic: str) -> ErrorCode:
+        """Whether the member may still read a topic. Without the right to its group that is an
+        error of the topic too: clients know no other one of a partition."""
+        may = self.authorization.is_allowed
+        if may(context, Operation.READ, ResourceKind.GROUP, key.group_id) and may(
+            context, Operation.READ, ResourceKind.TOPIC, topic
+        ):
+            return ErrorCode.NONE
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
     def open(
         self,
         context: RequestContext,

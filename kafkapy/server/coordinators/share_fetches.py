@@ -72,17 +72,19 @@ class ShareFetches:
         self,
         params: ShareFetchParams,
         plan: Sequence[ShareWanted],
+        refusal: Callable[[ShareWanted], ErrorCode],
         answer: Callable[[list[ShareRow]], None],
     ) -> DelayedOperation | None:
         """Call `answer` with the rows that have records or an error, now or later. Returns the
-        waiting operation if later."""
-        operation = _DelayedShareFetch(self, params, plan, answer, self._clock.monotonic_ms())
+        waiting operation if later. `refusal` is asked before partitions are read."""
+        now_ms = self._clock.monotonic_ms()
+        operation = _DelayedShareFetch(self, params, plan, refusal, answer, now_ms)
         keys: list[Hashable] = []
         for wanted in plan:
             keys += [wanted.key, (wanted.topic, wanted.key.partition)]
         purgatory = self._replicas.fetch_purgatory
         if not plan or params.max_wait_ms <= 0:
-            answer(self.read(params, plan))
+            operation.on_complete(expired=False)
             return None
         if purgatory.try_complete_else_watch(operation, keys):
             return None
@@ -111,13 +113,22 @@ class ShareFetches:
             return limit
         return end.position - start.position
 
-    def read(self, params: ShareFetchParams, plan: Sequence[ShareWanted]) -> list[ShareRow]:
+    def read(
+        self,
+        params: ShareFetchParams,
+        plan: Sequence[ShareWanted],
+        refusal: Callable[[ShareWanted], ErrorCode],
+    ) -> list[ShareRow]:
         """Acquire what there is, up to the limits."""
         rows: list[ShareRow] = []
         records, size = params.max_records, params.max_bytes
         for wanted in plan:
             if records <= 0 or size <= 0:
                 break
+            error = refusal(wanted)
+            if error is not ErrorCode.NONE:
+                rows.append(ShareRow(wanted, error))
+                continue
             row = self._read(params, wanted, records, size, is_first=not rows)
             if row is not None:
                 rows.append(row)
@@ -190,13 +201,14 @@ class ShareFetches:
 class _DelayedShareFetch(DelayedOperation):
     """Waits until records can be acquired, or a partition has an error to tell."""
 
-    __slots__ = ("_answer", "_fetches", "_params", "_plan")
+    __slots__ = ("_answer", "_fetches", "_params", "_plan", "_refusal")
 
     def __init__(
         self,
         fetches: ShareFetches,
         params: ShareFetchParams,
         plan: Sequence[ShareWanted],
+        refusal: Callable[[ShareWanted], ErrorCode],
         answer: Callable[[list[ShareRow]], None],
         now_ms: int,
     ) -> None:
@@ -204,6 +216,7 @@ class _DelayedShareFetch(DelayedOperation):
         self._fetches = fetches
         self._params = params
         self._plan = plan
+        self._refusal = refusal
         self._answer = answer
 
     def ready(self) -> bool:
@@ -218,7 +231,7 @@ class _DelayedShareFetch(DelayedOperation):
         return False
 
     def on_complete(self, expired: bool) -> None:
-        self._answer(self._fetches.read(self._params, self._plan))
+        self._answer(self._fetches.read(self._params, self._plan, self._refusal))
 
 
 @dataclass(slots=True)

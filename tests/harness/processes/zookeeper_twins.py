@@ -75,7 +75,9 @@ def _arguments(kind: str, chance: random.Random) -> tuple[Any, ...]:
 
 
 class Twin:
-    """Clients of one server below a root of their own; the second has logged in."""
+    """Clients of one server below a root of their own; the second has logged in. The root is in no
+    outcome and no event. `has_lost_sessions`: not all clients kept theirs when the server was
+    killed."""
 
     def __init__(self, server: ZooKeeperServer, root: str, clients: int) -> None:
         self._server = server
@@ -83,6 +85,7 @@ class Twin:
         self._clients = [self._client(number) for number in range(clients)]
         self._clients[0].create(root, b"")
         self._base = self._clients[0].exists(root).czxid
+        self.has_lost_sessions = False
         self.outcomes: list[Any] = []
         self.events: dict[int, list[Any]] = {number: [] for number in range(clients)}
 
@@ -94,13 +97,18 @@ class Twin:
     def run(self, todo: list[Step]) -> None:
         """Do it all; `outcomes` and `events` tell what came of it."""
         for kind, number, arguments in todo:
-            client = self._clients[number]
+            client, sessions = self._clients[number], self._sessions()
             try:
                 found = self._do(kind, client, number, arguments)
             except KazooException as error:
                 found = type(error).__name__
             self.outcomes.append((kind, number, arguments, self._plain(found)))
             self._settle()
+            if kind == "kill" and self._sessions() != sessions:
+                self.has_lost_sessions = True
+
+    def _sessions(self) -> list[int]:
+        return [client.client_id[0] for client in self._clients]
 
     def _do(self, kind: str, client: KazooClient, number: int, words: tuple[Any, ...]) -> Any:
         path = self._root + str(words[0]) if kind not in ("multi", "restart") else ""
@@ -170,7 +178,7 @@ class Twin:
         return client
 
     def _watch(self, number: int) -> Any:
-        return lambda event: self.events[number].append((event.type, event.path))
+        return lambda event: self.events[number].append((event.type, self._plain(event.path)))
 
     def _settle(self) -> None:
         """Return when each client has heard what there was to hear."""
@@ -191,6 +199,8 @@ class Twin:
                 *(found.version, found.cversion, found.aversion),
                 *(owners.get(found.ephemeralOwner, "gone"), found.dataLength, found.numChildren),
             )
+        if isinstance(found, str):
+            return found.removeprefix(self._root)
         if isinstance(found, list):
             return sorted(map(self._plain, found), key=str)
         return tuple(map(self._plain, found)) if isinstance(found, tuple) else found

@@ -89,6 +89,12 @@ def happening(what: str) -> Step:
         [follows(({}, "time"), ({"row_bytes": 0}, "records after"))],
         [follows(({"min_bytes": 0}, "nothing"), ({"min_bytes": 0}, "nothing"))],
         [follows(), grant("User:follower", "kafka-cluster"), follows()],
+        [follows(({}, "nothing")), grant("User:follower", "kafka-cluster"), burst()],
+        [
+            follows(({}, "nothing")),
+            grant("User:follower", "kafka-cluster"),
+            happening("600 ms pass"),
+        ],
         [follows(({"offset": 9}, "nothing"), ({"leader_epoch": 1}, "time"))],
     ],
     ids=str,

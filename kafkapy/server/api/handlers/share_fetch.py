@@ -90,7 +90,14 @@ class Handler:
             context, key, acks, answer.acknowledged, may_renew=request.is_renew_ack
         )
         params = self._params(request, key.member_id)
-        operation = requests.shares.fetches.fetch(params, plan, answer.fetched)
+        is_parked = False
+
+        def refusal(wanted: ShareWanted) -> ErrorCode:
+            # The client chose for how long: its rights may be gone.
+            return requests.refusal(context, key, wanted.topic) if is_parked else ErrorCode.NONE
+
+        operation = requests.shares.fetches.fetch(params, plan, refusal, answer.fetched)
+        is_parked = True
         pending = answer.pending
         if pending.done:
             return (yield from worked(pending.response))
