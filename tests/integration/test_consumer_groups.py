@@ -46,6 +46,7 @@ PARTITIONS = 6
 BATCH = 120
 LIMIT_S = 90.0
 SETTINGS = {
+    "zookeeper.session.timeout.ms": "6000",
     "offsets.topic.replication.factor": "3",
     "offsets.topic.num.partitions": "1",
     "group.consumer.session.timeout.ms": "6000",

@@ -29,6 +29,7 @@ from tests.harness.processes.waiting import wait_until
 RECORDS = 300
 LIMIT_S = 90.0
 SETTINGS = {
+    "zookeeper.session.timeout.ms": "6000",
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.num.partitions": "1",
