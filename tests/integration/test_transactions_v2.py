@@ -26,7 +26,7 @@ from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_group import BrokerGroup
 from tests.harness.processes.waiting import wait_until
 
-RECORDS = 300
+RECORDS = 150
 LIMIT_S = 90.0
 SETTINGS = {
     "zookeeper.session.timeout.ms": "6000",
@@ -53,7 +53,7 @@ class Copier:
             *("--broker-list", brokers.bootstrap_servers, "--transactional-id", "copier"),
             *("--input-topic", "in", "--input-partition", "0", "--output-topic", "out"),
             *("--consumer-group", "copiers", "--transaction-size", "5", "--enable-random-aborts"),
-            *("--transaction-timeout", "30000"),
+            *("--transaction-timeout", "15000"),
             release=apache_kafka.KAFKA_4,
         )
         self._output = output

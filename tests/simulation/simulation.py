@@ -17,7 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
-from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.common.topic_partition import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TopicPartition,
+)
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.zk.stores import paths
 from tests.harness.faults.anomalies import Mode
@@ -249,11 +253,13 @@ class Simulation:
         )
         if not has_settled:
             self.cluster.never_settled = self.cluster.unsettled()
-        lost_of_transactions = self._lost_of_transactions()
+        excused: tuple[type[Client], ...] = (Committer, Member)  # classic ones
+        if self._lost_of_transactions():
+            excused += (TransactionalClient,)
+        if any(at.topic == SHARE_GROUP_STATE_TOPIC for at in self.cluster.history.losses):
+            excused += (ShareMember,)  # the group must be reset, as in Kafka
         for worker in workers:
-            excused = isinstance(worker, TransactionalClient) and lost_of_transactions
-            is_classic = isinstance(worker, Committer | Member)
-            if not (worker.is_done or excused or is_classic):
+            if not (worker.is_done or isinstance(worker, excused)):
                 self._stuck(worker, "which produces, or shares a topic")
 
     def _lost_of_transactions(self) -> bool:

@@ -148,9 +148,14 @@ class FetchFastPath:
         self._correlation_id = asked.correlation_id
         now_ms = self._clock.monotonic_ms()
         session.go_on(now_ms)
+        # Before the positions are noted: what they commit may make a coordinator append records,
+        # which must wake this fetch.
+        pending = None if finds_records else self._park(wait, now_ms)
         for partition, high_watermark in wait.note(now_ms):
             replicas.followed(partition, wait.broker_id, high_watermark)
-        return self._answer() if finds_records else self._park(wait, now_ms)
+        if pending is None:
+            return self._answer()
+        return pending.response if pending.done else pending
 
     def _waiting(self, session: FetchSession) -> FollowerWait | None:
         """The session's watched operation; None while one of its partitions is not hosted here."""

@@ -61,7 +61,7 @@ class FetchReader:
         keys: list[Hashable] = [wait.partition.topic_partition for wait in waits]
         if params.is_from_follower:
             keys.append(params.replica_id)  # a leader that begins calls its followers
-            if params.min_bytes <= 1:
+            if params.min_bytes <= 1 and not _grown(waits):
                 # There is not one byte, or it would have been read. (A consumer's offset may lie
                 # beyond the high watermark, which is answered at once.)
                 purgatory.watch(operation, keys)
@@ -268,3 +268,11 @@ class FetchReader:
         result.last_stable_offset = log.last_stable_offset
         result.log_start_offset = log.log_start_offset
         return result
+
+
+def _grown(waits: Sequence[FetchWait]) -> list[FetchWait]:
+    """Those with records that were appended since they were read: by a coordinator, because of the
+    position that another one of the fetch told."""
+    return [
+        wait for wait in waits if wait.partition.log.local.log_end_offset > wait.wanted.fetch_offset
+    ]

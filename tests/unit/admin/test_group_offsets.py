@@ -23,11 +23,10 @@ from tests.harness.scripted.scripted_broker import ScriptedCluster
 from tests.harness.scripted.scripted_groups import VERSIONS, group_cluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-QUICK = {"default.api.timeout.ms": "300", "retry.backoff.ms": "1"}
 
 
 def cluster_on(scripted: ScriptedCluster) -> Cluster:
-    return Cluster("b:1", QUICK, connector=scripted.connect)
+    return Cluster("b:1", connector=scripted.connect)
 
 
 def test_offsets_of_a_group() -> None:

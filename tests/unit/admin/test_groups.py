@@ -16,11 +16,9 @@ from kafkapy.protocol.messages.describe_groups import DescribedGroup, DescribeGr
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 from tests.harness.scripted.scripted_groups import VERSIONS, group_cluster
 
-QUICK = {"default.api.timeout.ms": "300", "retry.backoff.ms": "1"}
-
 
 def cluster_on(scripted: ScriptedCluster) -> Cluster:
-    return Cluster("b:1", QUICK, connector=scripted.connect)
+    return Cluster("b:1", connector=scripted.connect)
 
 
 def test_groups_of_other_things_than_consumers_are_left_out() -> None:

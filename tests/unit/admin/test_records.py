@@ -16,7 +16,6 @@ from kafkapy.protocol.messages.delete_records import (
 )
 from tests.harness.scripted.scripted_topics import describing_cluster
 
-QUICK = {"default.api.timeout.ms": "300", "retry.backoff.ms": "1"}
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
@@ -49,7 +48,7 @@ def delete(
     codes: list[int], offsets: dict[TopicPartition, int]
 ) -> tuple[dict[TopicPartition, int | ApiError], list[tuple[int, Any]]]:
     scripted = describing_cluster(DELETE_RECORDS=answering(codes))
-    with Cluster("b:1", QUICK, connector=scripted.connect) as cluster:
+    with Cluster("b:1", connector=scripted.connect) as cluster:
         found = delete_records(cluster, offsets)
     asked = [(port, r) for port, r, _ in scripted.requests if r.API_KEY == ApiKey.DELETE_RECORDS]
     return found, asked

@@ -27,7 +27,7 @@ from tests.harness.scripted.scripted_leaders import (
     ScriptedLeaders,
 )
 
-QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "200", "max.block.ms": "0"}
+QUICK = {"max.block.ms": "0"}
 
 
 def producer_on(brokers: ScriptedLeaders, **properties: str) -> BatchProducer:

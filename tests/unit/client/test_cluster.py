@@ -20,12 +20,11 @@ from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
-QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
 TOPICS = {"t": {0: (1, [1, 2], [1]), 1: (2, [2, 1], [2])}}
 
 
 def cluster_on(scripted: ScriptedCluster, servers: str = "b:9092", **extra: str) -> Cluster:
-    return Cluster(servers, QUICK | extra, connector=scripted.connect)
+    return Cluster(servers, extra, connector=scripted.connect)
 
 
 def test_known_topics_are_answered_from_memory() -> None:

@@ -26,7 +26,6 @@ from tests.harness.storage.batches import rows
 
 TP = TopicPartition("t", 0)
 TOPIC_ID = Uuid(bytes(range(16)))
-QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
 
 
 class Log:
@@ -61,7 +60,7 @@ def cluster_on(log: Log, **options: Any) -> tuple[Cluster, ScriptedCluster]:
         ApiKey.FETCH: log.answer,
     }
     scripted = ScriptedCluster(script)
-    return Cluster("b:1", QUICK, connector=scripted.connect), scripted
+    return Cluster("b:1", connector=scripted.connect), scripted
 
 
 def bases(fetched: Sequence[FetchedBatches]) -> list[int]:
@@ -111,6 +110,7 @@ def test_a_throttled_answer_is_not_a_gap() -> None:
 
 def test_records_that_do_not_come_are_a_timeout() -> None:
     cluster, _ = cluster_on(Log([(0, 3)], end=3))
+    cluster.api_timeout_ms = 50
     with pytest.raises(ApiError, match="offsets 3 to 5 did not become readable") as caught:
         list(fetch_batches(cluster, TP, 0, 5))
     assert caught.value.code is ErrorCode.REQUEST_TIMED_OUT

@@ -18,7 +18,6 @@ from kafkapy.protocol.messages.list_offsets import (
 )
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
-QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
 TOPICS = {"t": {0: (1, [1], [1]), 1: (2, [2], [2]), 2: (-1, [3], [])}}
 BROKERS = {1: 9001, 2: 9002}
 
@@ -48,7 +47,7 @@ def cluster_on(script: Any, versions: Any = None) -> tuple[Cluster, ScriptedClus
     scripted = ScriptedCluster(
         {ApiKey.METADATA: metadata(TOPICS, brokers=BROKERS), **script}, versions
     )
-    return Cluster("b:1", QUICK, connector=scripted.connect), scripted
+    return Cluster("b:1", connector=scripted.connect), scripted
 
 
 def test_each_leader_is_asked_for_its_own() -> None:

@@ -21,7 +21,6 @@ from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordina
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
 from tests.harness.scripted.scripted_broker import ScriptedCluster
 
-QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
 FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
@@ -52,14 +51,14 @@ def begun(script: dict[ApiKey, Any] | None = None) -> tuple[ScriptedCluster, Tra
         ApiKey.END_TXN: EndTxnResponse(),
     }
     scripted = ScriptedCluster(given | (script or {}))
-    return scripted, Transaction(Cluster("b:1", QUICK, connector=scripted.connect), "x", 5000)
+    return scripted, Transaction(Cluster("b:1", connector=scripted.connect), "x", 5000)
 
 
 def test_a_producer_without_a_transaction_gets_an_id_of_any_broker() -> None:
     scripted = ScriptedCluster(
         {ApiKey.INIT_PRODUCER_ID: [identity(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), identity()]}
     )
-    cluster = Cluster("b:1", QUICK, connector=scripted.connect)
+    cluster = Cluster("b:1", connector=scripted.connect)
     assert new_identity(cluster) == ProducerIdentity(7, 2)
     assert scripted.asked(ApiKey.INIT_PRODUCER_ID)[0].transactional_id is None
 

@@ -16,7 +16,6 @@ from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordina
 from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 FOUND = FindCoordinatorResponse(coordinators=[Coordinator(key="x", node_id=3, host="b", port=9003)])
-QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
 
 
 def scripted(code: ErrorCode, state: str = "") -> ScriptedCluster:
@@ -43,10 +42,10 @@ def test_an_unknown_id_has_no_state() -> None:
 def test_a_refusal_is_raised_and_a_coordinator_that_loads_is_asked_again() -> None:
     refused = scripted(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     with pytest.raises(ApiError, match="Transaction x: TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
-        transaction_state(Cluster("b:1", QUICK, connector=refused.connect), "x")
+        transaction_state(Cluster("b:1", connector=refused.connect), "x")
     loading = scripted(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     with pytest.raises(ApiError, match="COORDINATOR_LOAD_IN_PROGRESS"):
-        transaction_state(Cluster("b:1", QUICK, connector=loading.connect), "x")
+        transaction_state(Cluster("b:1", connector=loading.connect), "x")
     assert len(loading.asked(ApiKey.DESCRIBE_TRANSACTIONS)) > 1
 
 
@@ -54,5 +53,5 @@ def test_a_broker_without_transactions_is_not_asked_for_a_coordinator() -> None:
     versions = {ApiKey.API_VERSIONS: (0, 3), ApiKey.FIND_COORDINATOR: (0, 4)}
     cluster = ScriptedCluster({}, versions)
     with pytest.raises(ApiError, match="does not support DESCRIBE_TRANSACTIONS"):
-        transaction_state(Cluster("b:1", QUICK, connector=cluster.connect), "x")
+        transaction_state(Cluster("b:1", connector=cluster.connect), "x")
     assert cluster.asked(ApiKey.FIND_COORDINATOR) == []

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.replication.partition import Partition
 from kafkapy.server.api.fetch_fast_path import FetchFastPath
+from kafkapy.server.coordinators.coordinator_log import append_and_wait
 from tests.harness.cores.followers import Follower
 from tests.harness.cores.hot_path import Client, produce
 from tests.harness.cores.server_parts import Parts
@@ -130,10 +132,36 @@ def too_large_for_the_rest(parts: Parts, asking: Follower) -> Answers:
     return [asking.answer()]
 
 
+def causes(parts: Parts, asking: Follower, index: int) -> Answers:
+    """A coordinator appends to a partition as soon as a record of partition 1 is replicated."""
+    asking.send(0)
+    append_and_wait(
+        parts.replicas, TopicPartition("t", 1), batch(1), -1, parts.clock.now_ms + 500,
+        lambda error, offset: append(parts, index),
+    )  # fmt: skip
+    first = asking.answer()
+    asking.has(1, 1)
+    for replica in partition(parts, 1).remote_replicas.values():
+        replica.log_end_offset = 1
+    asking.send(1)
+    second = asking.answer()
+    assert second is not None, "it waits, although there are records"
+    return [first, second]
+
+
+def causes_records_of_a_later_partition(parts: Parts, asking: Follower) -> Answers:
+    return causes(parts, asking, 2)
+
+
+def causes_records_of_an_earlier_partition(parts: Parts, asking: Follower) -> Answers:
+    return causes(parts, asking, 0)
+
+
 @pytest.mark.parametrize(
     "scene",
     [appended, already_there, expired, high_watermark_of_another, no_leader_any_more,
-     another_epoch, out_of_range, too_large_for_the_rest],
+     another_epoch, out_of_range, too_large_for_the_rest,
+     causes_records_of_a_later_partition, causes_records_of_an_earlier_partition],
 )  # fmt: skip
 def test_both_ways_answer_the_same(
     tmp_path: Path, scene: Callable[[Parts, Follower], Answers]

@@ -13,7 +13,6 @@ from kafkapy.tools.reassign.partition_files import ReassignmentFile
 from kafkapy.tools.reassign.reassignment import prepare
 from tests.harness.scripted.moving_cluster import MovingCluster
 
-QUICK = {"retry.backoff.ms": "1", "default.api.timeout.ms": "500"}
 PARTITIONS = [TopicPartition("t", p) for p in range(5)]
 TARGETS = [[2, 3], [2, 3], [2, 3], [2, 3], [1, 2]]
 
@@ -33,7 +32,7 @@ class Batched:
     """A run over TARGETS on a cluster whose partitions are all on brokers 1 and 2."""
 
     def __init__(self, moving: MovingCluster, size: int = 2) -> None:
-        cluster = Cluster("b:9002", QUICK, connector=moving.scripted.connect)
+        cluster = Cluster("b:9002", connector=moving.scripted.connect)
         rows = [(tp, tuple(to)) for tp, to in zip(PARTITIONS, TARGETS, strict=True)]
         plan = prepare(cluster, ReassignmentFile(rows), additional=False, resume=True)
         self.seen: list[BatchProgress] = []

@@ -24,11 +24,10 @@ from tests.harness.scripted.moving_cluster import MovingCluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 R01 = Replica("t", 0, 1)
-QUICK = {"retry.backoff.ms": "1", "default.api.timeout.ms": "500"}
 
 
 def connected(moving: MovingCluster) -> Cluster:
-    return Cluster("b:9001", QUICK, connector=moving.scripted.connect)
+    return Cluster("b:9001", connector=moving.scripted.connect)
 
 
 def file(
@@ -132,7 +131,7 @@ def test_a_move_elsewhere_keeps_it_from_being_over() -> None:
 
 def test_a_broker_that_is_down_is_not_waited_for() -> None:
     moving = MovingCluster({"t": [[1, 2]]}, down=[1])
-    cluster = Cluster("b:9002", QUICK, connector=moving.scripted.connect)
+    cluster = Cluster("b:9002", connector=moving.scripted.connect)
     (move,) = log_dir_moves(cluster, {R01: "/e"})
     assert move.state is LogDirState.NO_BROKER
 
