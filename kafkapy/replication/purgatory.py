@@ -155,10 +155,13 @@ class Purgatory:
             return
         self._forget(operation)
 
+    def waiting(self) -> list[DelayedOperation]:
+        """The operations that wait, in no order."""
+        return [operation for operation in self._queued.values() if not operation.completed]
+
     def complete_all(self) -> None:
         """Complete everything as expired, because the broker stops."""
-        parked = [operation for operation in self._queued.values() if not operation.completed]
-        for operation in sorted(parked, key=lambda each: (each.deadline_ms, each.number)):
+        for operation in sorted(self.waiting(), key=lambda each: (each.deadline_ms, each.number)):
             if not operation.completed:
                 self._complete(operation, expired=True)
 

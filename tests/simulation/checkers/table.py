@@ -28,6 +28,7 @@ from tests.simulation.checkers.sound_disks import SoundDisks
 from tests.simulation.checkers.tables import Tables
 from tests.simulation.checkers.transactions import Transactions
 from tests.simulation.checkers.uncaught import Uncaught
+from tests.simulation.checkers.waiting_requests import WaitingRequests
 
 CHECKERS: tuple[type[Checker], ...] = (
     Uncaught,
@@ -44,6 +45,7 @@ CHECKERS: tuple[type[Checker], ...] = (
     DurableCuts,
     ProducerStates,
     LogStarts,
+    WaitingRequests,
     Tables,
     DeletedTopics,
     CommittedReads,

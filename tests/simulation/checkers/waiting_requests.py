@@ -1,0 +1,42 @@
+"""No request waits for what has come."""
+
+from __future__ import annotations
+
+from kafkapy.replication.delayed_fetch import DelayedFetch
+from kafkapy.replication.delayed_produce import DelayedProduce
+from kafkapy.replication.follower_wait import FollowerWait
+from kafkapy.replication.purgatory import DelayedOperation
+from tests.simulation.checkers.base import Checker
+from tests.simulation.node import Node
+
+
+class WaitingRequests(Checker):
+    """Objects to a Fetch or Produce that still waits after a step that made it ready: its answer
+    would come when its time is over. A quota holds fetches back until time has passed, which is no
+    step: then they are not looked at.
+    """
+
+    def on_step(self, node: Node) -> None:
+        if node.built is None:
+            return
+        replicas = node.built.replicas
+        waiting = replicas.produce_purgatory.waiting()
+        if replicas.quotas.leader.limit is None:
+            waiting += replicas.fetch_purgatory.waiting()
+        for operation in waiting:
+            if _is_ready(operation):
+                self.violated(
+                    f"a {type(operation).__name__} still waits at {node.host} for {operation.keys}"
+                )
+
+
+def _is_ready(operation: DelayedOperation) -> bool:
+    """Whether it could be answered. `DelayedProduce.ready` would note it."""
+    if isinstance(operation, DelayedProduce):
+        return not any(
+            wait.waiting
+            and wait.partition.is_leader
+            and wait.partition.log.high_watermark < wait.required_offset
+            for wait in operation.waits
+        )
+    return isinstance(operation, DelayedFetch | FollowerWait) and operation.ready()
