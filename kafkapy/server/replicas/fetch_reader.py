@@ -271,8 +271,8 @@ class FetchReader:
 
 
 def _grown(waits: Sequence[FetchWait]) -> list[FetchWait]:
-    """Those with records that were appended since they were read: by a coordinator, because of the
-    position that another one of the fetch told."""
+    """Those with records that were appended since they were read: a coordinator did that when the
+    position of a later one was noted."""
     return [
         wait for wait in waits if wait.partition.log.local.log_end_offset > wait.wanted.fetch_offset
     ]

@@ -91,10 +91,16 @@ class Handler:
         )
         params = self._params(request, key.member_id)
         is_parked = False
+        refusals: dict[str, ErrorCode] = {}
 
         def refusal(wanted: ShareWanted) -> ErrorCode:
+            if not is_parked:
+                return ErrorCode.NONE
             # The client chose for how long: its rights may be gone.
-            return requests.refusal(context, key, wanted.topic) if is_parked else ErrorCode.NONE
+            topic = wanted.topic
+            if topic not in refusals:
+                refusals[topic] = requests.refusal(context, key, topic)
+            return refusals[topic]
 
         operation = requests.shares.fetches.fetch(params, plan, refusal, answer.fetched)
         is_parked = True
