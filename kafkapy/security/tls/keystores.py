@@ -98,10 +98,12 @@ def _old_keystore(
     if entry is None or not entry.cert_chain:
         raise source.unusable(_NO_KEY)
     import jks
+    from pyasn1.error import PyAsn1Error
 
     try:
         entry.decrypt(key_password if key_password is not None else password or "")
-    except jks.KeystoreException as error:
+    except (jks.KeystoreException, PyAsn1Error) as error:
+        # One wrong password of 256 decrypts a key of JCEKS to something, which is no key.
         name = source.key_password_key if key_password is not None else source.password_key
         raise source.unusable(f"{name} does not open its key {entry.alias}") from error
     chain = "".join(_pem_of("CERTIFICATE", certificate) for _, certificate in entry.cert_chain)

@@ -147,6 +147,21 @@ def test_a_key_has_a_password_of_its_own(tmp_path: Path, store_type: str) -> Non
         keystores.truststore(store.read_bytes(), "secret", SOURCE)
 
 
+def test_a_wrong_password_may_decrypt_a_key_to_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of 256 does, in stores of JCEKS."""
+    if not can_keytool("passwords of keys in JKS stores"):
+        return
+    store = tmp_path / "own.jks"
+    words = ("-genkeypair", "-alias", "a", "-keyalg", "EC", "-dname", "CN=x")
+    keytool(store, *words, "-storetype", "JCEKS")
+    monkeypatch.setattr("jks.jks.sun_crypto.jce_pbe_decrypt", lambda *_: b"\x04\xf0none")
+    given = {"ssl.keystore.location": str(store), "ssl.keystore.password": "secret"}
+    with pytest.raises(ConfigError, match="ssl.keystore.password does not open its key a$"):
+        server_context(PrefixedProperties(given), "none")
+
+
 def test_a_jks_truststore_needs_no_password(java: JavaAuthority | None) -> None:
     """Java does not ask for one either: the certificates are not encrypted."""
     if java is None:
