@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.zookeeper_histories import CLIENTS, run_history
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
-from tests.harness.processes.zookeeper_twins import steps, twin
+from tests.harness.processes.zookeeper_twins import steps, twins
 
 STEPS = 400
 ROUNDS = 200
@@ -32,12 +32,8 @@ def compare(rounds: int, seed: int, say: Callable[[str], None]) -> int:
 
 
 def _twins(apaches: ZooKeeperServer, own: ZooKeeperServer, seed: int) -> list[str]:
-    todo, done = steps(seed, STEPS, clients=CLIENTS, kills=True), []
-    for server in (apaches, own):
-        with twin(server, f"/twin-{seed}", CLIENTS) as each:
-            each.run(todo)
-            done.append(each)
-    theirs, ours = done
+    todo = steps(seed, STEPS, clients=CLIENTS, kills=True)
+    theirs, ours = twins(apaches, own, seed, CLIENTS, todo)
     found = [
         f"seed {seed}, step {number}: {mine} instead of {expected}"
         for number, (expected, mine) in enumerate(zip(theirs.outcomes, ours.outcomes, strict=True))

@@ -23,7 +23,7 @@ from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.zookeeper_histories import run_history
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
-from tests.harness.processes.zookeeper_twins import Twin, steps, twin
+from tests.harness.processes.zookeeper_twins import Twin, steps, twins
 
 Case = Callable[[Ensemble], Awaitable[None]]
 LIMIT_S = 60.0
@@ -55,19 +55,9 @@ def test_it_keeps_the_contract(case: Case, own: OwnZooKeeper) -> None:
 def test_the_same_comes_of_the_same(
     seed: int, clients: int, own: OwnZooKeeper, apaches: ZooKeeperServer
 ) -> None:
-    """Eight clients see both servers killed and back. A client that connects while Apache's begins
-    may get no answer, and lose its session: that is done again."""
+    """Eight clients see both servers killed and back."""
     todo = steps(seed, STEPS, clients=clients, kills=clients == 8)
-
-    def done_by(server: ZooKeeperServer, root: str) -> Twin:
-        with twin(server, f"{root}-{seed}", clients) as each:
-            each.run(todo)
-        return each
-
-    theirs = done_by(apaches, "/twin")
-    if theirs.has_lost_sessions:
-        theirs = done_by(apaches, "/second-twin")
-    ours = done_by(own, "/twin")
+    theirs, ours = twins(apaches, own, seed, clients, todo)
     for number, (expected, found) in enumerate(zip(theirs.outcomes, ours.outcomes, strict=True)):
         assert found == expected, f"step {number} of seed {seed}"
     assert ours.events == theirs.events

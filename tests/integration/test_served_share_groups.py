@@ -13,11 +13,9 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import (
-    alter_share_group_offsets,
     delete_share_group_offsets,
     delete_share_group_state,
     describe_share_group_offsets,
-    find_coordinator,
     initialize_share_group_state,
     read_share_group_state,
     read_share_group_state_summary,
@@ -29,6 +27,7 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.protocol.schema import Message
 from kafkapy.server.api.handlers import SERVED
+from tests.harness.processes import share_wire
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import RECORDS, Wire
@@ -50,16 +49,7 @@ def wire(broker: BrokerProcess) -> Iterator[Wire]:
     connection = Wire(broker)
     connection.create(TOPIC)
     assert connection.produce(TOPIC).error_code == 0
-    state = f"g:{connection.topic_ids[TOPIC]}:0"
-    for key_type, key in ((0, "g"), (2, state)):
-
-        def is_ready(key_type: int = key_type, key: str = key) -> bool:
-            request = find_coordinator.FindCoordinatorRequest(
-                key_type=key_type, coordinator_keys=[key]
-            )
-            return bool(connection.ask(request, 6).coordinators[0].error_code == 0)
-
-        wait_until(is_ready, "the coordinators")
+    wait_until(lambda: share_wire.has_coordinators(connection, TOPIC, "g"), "the coordinators")
     yield connection
     connection.close()
 
@@ -89,14 +79,7 @@ def each_version(key: ApiKey) -> Callable[[Any], Any]:
 
 
 def alter(wire: Wire, group: str, offset: int = 0) -> Any:
-    row = alter_share_group_offsets.AlterShareGroupOffsetsRequestPartition(start_offset=offset)
-    topic = alter_share_group_offsets.AlterShareGroupOffsetsRequestTopic(
-        topic_name=TOPIC, partitions=[row]
-    )
-    request = alter_share_group_offsets.AlterShareGroupOffsetsRequest(
-        group_id=group, topics=[topic]
-    )
-    return wire.ask(request, 0)
+    return share_wire.alter(wire, TOPIC, group, offset)
 
 
 def heartbeat(wire: Wire, group: str, epoch: int, *topics: str) -> Any:
@@ -110,19 +93,7 @@ def heartbeat(wire: Wire, group: str, epoch: int, *topics: str) -> Any:
 
 
 def fetch(wire: Wire, group: str, epoch: int, version: int, wait_ms: int = 10_000) -> Any:
-    partition = share_fetch.FetchPartition(partition_index=0)
-    topic = share_fetch.FetchTopic(topic_id=wire.topic_ids[TOPIC], partitions=[partition])
-    request = share_fetch.ShareFetchRequest(
-        group_id=group,
-        member_id="me",
-        share_session_epoch=epoch,
-        max_wait_ms=wait_ms,
-        min_bytes=1,
-        max_records=100,
-        batch_size=100,
-        topics=[topic],
-    )
-    return wire.ask(request, version)
+    return share_wire.fetch(wire, TOPIC, group, epoch, version, wait_ms)
 
 
 def acknowledge(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
 from kafkapy.admin.acls import create_acls
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ErrorCode
-from kafkapy.protocol.messages import alter_share_group_offsets as alter
-from kafkapy.protocol.messages import fetch, find_coordinator, share_fetch
+from kafkapy.protocol.messages import fetch
 from kafkapy.security.acls import (
     AccessControlEntry,
     Operation,
@@ -21,6 +19,7 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
+from tests.harness.processes import share_wire
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import Wire
@@ -53,48 +52,20 @@ def refuse(broker: BrokerProcess, kind: ResourceKind, name: str) -> None:
         )
 
 
-def group_of(topic: str) -> str:
-    return f"group-{topic}"
-
-
-def begins(wire: Wire, topic: str) -> bool:
-    """Whether its group reads the topic from offset 0 on; its coordinators are asked for before."""
-    for key_type, key in (
-        (0, group_of(topic)),
-        (2, f"{group_of(topic)}:{wire.topic_ids[topic]}:0"),
-    ):
-        asked = find_coordinator.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
-        if wire.ask(asked, 6).coordinators[0].error_code:
-            return False
-    row = alter.AlterShareGroupOffsetsRequestPartition(start_offset=0)
-    rows = [alter.AlterShareGroupOffsetsRequestTopic(topic_name=topic, partitions=[row])]
-    request = alter.AlterShareGroupOffsetsRequest(group_id=group_of(topic), topics=rows)
-    answered = wire.ask(request, 0)
-    return bool(answered.responses) and not answered.responses[0].partitions[0].error_code
-
-
-def ask_to_share(wire: Wire, topic: str, epoch: int, wait_ms: int) -> Any:
-    row = share_fetch.FetchPartition(partition_index=0)
-    rows = [share_fetch.FetchTopic(topic_id=wire.topic_ids[topic], partitions=[row])]
-    request = share_fetch.ShareFetchRequest(
-        group_id=group_of(topic), member_id="me", share_session_epoch=epoch, max_wait_ms=wait_ms,
-        min_bytes=1, max_records=9, batch_size=9, topics=rows,
-    )  # fmt: skip
-    return wire.ask(request, 1)
-
-
 @pytest.mark.parametrize("kind", [ResourceKind.TOPIC, ResourceKind.GROUP])
 def test_a_member_of_a_share_group_that_waits_acquires_nothing(
     broker: BrokerProcess, kind: ResourceKind
 ) -> None:
-    topic = f"shared-{kind.name}"
+    topic, group = f"shared-{kind.name}", f"group-{kind.name}"
     wire, producer = Wire(broker), Wire(broker)
     wire.create(topic)
-    wait_until(lambda: begins(wire, topic), "the share partition begins")
-    assert not ask_to_share(wire, topic, 0, 0).error_code
+    wait_until(lambda: share_wire.has_coordinators(wire, topic, group), "the coordinators")
+    [begun] = share_wire.alter(wire, topic, group).responses
+    assert begun.partitions[0].error_code == ErrorCode.NONE
+    assert share_wire.fetch(wire, topic, group, 0, wait_ms=0).error_code == ErrorCode.NONE
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(ask_to_share, wire, topic, 1, WAIT_MS)
-        refuse(broker, kind, topic if kind is ResourceKind.TOPIC else group_of(topic))
+        waiting = pool.submit(share_wire.fetch, wire, topic, group, 1, wait_ms=WAIT_MS)
+        refuse(broker, kind, topic if kind is ResourceKind.TOPIC else group)
         assert producer.produce(topic).error_code == ErrorCode.NONE
         [answered] = waiting.result().responses
     [row] = answered.partitions

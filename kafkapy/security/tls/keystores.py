@@ -103,7 +103,7 @@ def _old_keystore(
     try:
         entry.decrypt(key_password if key_password is not None else password or "")
     except (jks.KeystoreException, PyAsn1Error) as error:
-        # One wrong password of 256 decrypts a key of JCEKS to something, which is no key.
+        # JCEKS: one wrong password in 256 leaves valid padding, and bytes that are no ASN.1.
         name = source.key_password_key if key_password is not None else source.password_key
         raise source.unusable(f"{name} does not open its key {entry.alias}") from error
     chain = "".join(_pem_of("CERTIFICATE", certificate) for _, certificate in entry.cert_chain)

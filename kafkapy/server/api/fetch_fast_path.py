@@ -148,8 +148,8 @@ class FetchFastPath:
         self._correlation_id = asked.correlation_id
         now_ms = self._clock.monotonic_ms()
         session.go_on(now_ms)
-        # Before the positions are noted: what they commit may make a coordinator append records,
-        # which must wake this fetch.
+        # The fetch waits before the positions are noted: these may commit a record, after which a
+        # coordinator appends another one, and that must wake the fetch.
         pending = None if finds_records else self._park(wait, now_ms)
         for partition, high_watermark in wait.note(now_ms):
             replicas.followed(partition, wait.broker_id, high_watermark)
@@ -190,7 +190,7 @@ class FetchFastPath:
         right = self._right
         if right is None or right.holds():
             pending.complete(self._answer())
-        else:  # it is gone, since the fetch was parked
+        else:  # the right ended while the fetch waited
             pending.complete(self._refused())
 
     def _refused(self) -> Parts:

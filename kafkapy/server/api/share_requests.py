@@ -80,8 +80,8 @@ class ShareRequests:
         return name
 
     def refusal(self, context: RequestContext, key: SessionKey, topic: str) -> ErrorCode:
-        """Whether the member may still read a topic. Without the right to its group that is an
-        error of the topic too: clients know no other one of a partition."""
+        """The error for a topic whose right has ended, else NONE. It stands for the group's right
+        too, because clients expect no GROUP_AUTHORIZATION_FAILED in a partition's row."""
         may = self.authorization.is_allowed
         if may(context, Operation.READ, ResourceKind.GROUP, key.group_id) and may(
             context, Operation.READ, ResourceKind.TOPIC, topic

@@ -76,7 +76,7 @@ class ShareFetches:
         answer: Callable[[list[ShareRow]], None],
     ) -> DelayedOperation | None:
         """Call `answer` with the rows that have records or an error, now or later. Returns the
-        waiting operation if later. `refusal` is asked before partitions are read."""
+        waiting operation if later. `refusal` gives the error of a partition before it is read."""
         now_ms = self._clock.monotonic_ms()
         operation = _DelayedShareFetch(self, params, plan, refusal, answer, now_ms)
         keys: list[Hashable] = []

@@ -271,8 +271,8 @@ class FetchReader:
 
 
 def _grown(waits: Sequence[FetchWait]) -> list[FetchWait]:
-    """Those with records that were appended since they were read: a coordinator did that when the
-    position of a later one was noted."""
+    """The partitions that have new records since they were read. The follower's position in a later
+    partition may commit a record, after which a coordinator appends another one."""
     return [
         wait for wait in waits if wait.partition.log.local.log_end_offset > wait.wanted.fetch_offset
     ]

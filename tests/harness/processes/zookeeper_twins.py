@@ -75,9 +75,8 @@ def _arguments(kind: str, chance: random.Random) -> tuple[Any, ...]:
 
 
 class Twin:
-    """Clients of one server below a root of their own; the second has logged in. The root is in no
-    outcome and no event. `has_lost_sessions`: not all clients kept theirs when the server was
-    killed."""
+    """Clients of one server below a root of their own; the second has logged in. No outcome and no
+    event contains the root. `has_lost_sessions`: a session ended when the server was killed."""
 
     def __init__(self, server: ZooKeeperServer, root: str, clients: int) -> None:
         self._server = server
@@ -97,15 +96,13 @@ class Twin:
     def run(self, todo: list[Step]) -> None:
         """Do it all; `outcomes` and `events` tell what came of it."""
         for kind, number, arguments in todo:
-            client, sessions = self._clients[number], self._sessions()
+            client = self._clients[number]
             try:
                 found = self._do(kind, client, number, arguments)
             except KazooException as error:
                 found = type(error).__name__
             self.outcomes.append((kind, number, arguments, self._plain(found)))
             self._settle()
-            if kind == "kill" and self._sessions() != sessions:
-                self.has_lost_sessions = True
 
     def _sessions(self) -> list[int]:
         return [client.client_id[0] for client in self._clients]
@@ -140,8 +137,11 @@ class Twin:
             case "reconnect":
                 self._lose_connection(client)
             case "kill":
+                sessions = self._sessions()
                 self._server.kill()
                 self._server.start()
+                self._settle()
+                self.has_lost_sessions = self._sessions() != sessions
         return None
 
     def _lose_connection(self, client: KazooClient) -> None:
@@ -214,3 +214,20 @@ def twin(server: ZooKeeperServer, root: str, clients: int = 3) -> Iterator[Twin]
         yield made
     finally:
         made.close()
+
+
+def twins(
+    apaches: ZooKeeperServer, own: ZooKeeperServer, seed: int, clients: int, todo: list[Step]
+) -> tuple[Twin, Twin]:
+    """Both servers after the same steps. A client that connects to Apache's server while that
+    starts may get no answer and lose its session. Then the run on Apache's server is repeated."""
+
+    def done_by(server: ZooKeeperServer, root: str) -> Twin:
+        with twin(server, f"{root}-{seed}", clients) as each:
+            each.run(todo)
+        return each
+
+    theirs = done_by(apaches, "/twin")
+    if theirs.has_lost_sessions:
+        theirs = done_by(apaches, "/second-twin")
+    return theirs, done_by(own, "/twin")

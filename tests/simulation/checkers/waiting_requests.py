@@ -1,4 +1,4 @@
-"""No request waits for what has come."""
+"""No request waits that could be answered."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tests.simulation.node import Node
 
 
 class WaitingRequests(Checker):
-    """Objects to a Fetch or Produce that still waits after a step that made it ready: its answer
-    would come when its time is over. A quota holds fetches back until time has passed, which is no
-    step: then they are not looked at.
+    """Objects to a Fetch or Produce that still waits after a step that made it ready: it would be
+    answered only when its time is over. A replication quota delays ready fetches, so that with a
+    quota fetches are left out.
     """
 
     def on_step(self, node: Node) -> None:
@@ -31,7 +31,7 @@ class WaitingRequests(Checker):
 
 
 def _is_ready(operation: DelayedOperation) -> bool:
-    """Whether it could be answered. `DelayedProduce.ready` would note it."""
+    """Whether it could be answered. `DelayedProduce.ready` would change its state."""
     if isinstance(operation, DelayedProduce):
         return not any(
             wait.waiting

@@ -101,7 +101,7 @@ class Handler:
 
         def complete(results: list[FetchResult]) -> None:
             if is_parked and self.authorization.authorizer is not None:
-                # The client chose for how long: its rights may be gone.
+                # The fetch waited for as long as its client chose, and rights may have ended.
                 results = self._still_readable(context, results, replica_id)
             pending.complete(
                 respond(context, session, [*results, *refused] if refused else results)

@@ -96,7 +96,7 @@ class Handler:
         def refusal(wanted: ShareWanted) -> ErrorCode:
             if not is_parked:
                 return ErrorCode.NONE
-            # The client chose for how long: its rights may be gone.
+            # The fetch waited for as long as its client chose, and rights may have ended.
             topic = wanted.topic
             if topic not in refusals:
                 refusals[topic] = requests.refusal(context, key, topic)

@@ -147,10 +147,10 @@ def test_a_key_has_a_password_of_its_own(tmp_path: Path, store_type: str) -> Non
         keystores.truststore(store.read_bytes(), "secret", SOURCE)
 
 
-def test_a_wrong_password_may_decrypt_a_key_to_something(
+def test_a_wrong_password_that_leaves_valid_padding_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of 256 does, in stores of JCEKS."""
+    """JCEKS: one wrong password in 256 does."""
     if not can_keytool("passwords of keys in JKS stores"):
         return
     store = tmp_path / "own.jks"
@@ -158,7 +158,7 @@ def test_a_wrong_password_may_decrypt_a_key_to_something(
     keytool(store, *words, "-storetype", "JCEKS")
     monkeypatch.setattr("jks.jks.sun_crypto.jce_pbe_decrypt", lambda *_: b"\x04\xf0none")
     given = {"ssl.keystore.location": str(store), "ssl.keystore.password": "secret"}
-    with pytest.raises(ConfigError, match="ssl.keystore.password does not open its key a$"):
+    with pytest.raises(ConfigError, match=r"ssl\.keystore\.password does not open its key a$"):
         server_context(PrefixedProperties(given), "none")
 
 

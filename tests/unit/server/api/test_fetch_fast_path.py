@@ -145,7 +145,7 @@ def causes(parts: Parts, asking: Follower, index: int) -> Answers:
         replica.log_end_offset = 1
     asking.send(1)
     second = asking.answer()
-    assert second is not None, "it waits, although there are records"
+    assert second is not None, "the fetch waits beside records"
     return [first, second]
 
 
