@@ -1,14 +1,16 @@
 """`scripts/bench --cores`: brokers of one machine on more and more of its cores.
 
-    scripts/bench --cores [--quick] [--only WORD] [--json FILE] [--no-write]
+    scripts/bench --cores [--quick] [--runs N] [--only WORD] [--json FILE] [--no-write]
 
 kafkapy with 1, 2, 4 processes and so on up to the machine's cores (`kafkapy server start
 --processes`), and Apache Kafka 3.9 and 4 with one broker, which uses all cores that it has. All get
-every load by turns, until three runs in a row of each agree. There are as many clients as cores,
-in processes of their own; each uses one topic, and the topics are spread over the brokers. Where
-there are four cores or more, brokers have one half of them and clients the other, unless there are
-more brokers than that. Without Java there is no Apache Kafka in the table. Writes the part "Every
-core" of docs/evidence/benchmarks.md. --quick: the second of two runs of each, with less work.
+every load by turns, until three runs in a row of each agree, or N times. There are as many clients
+as cores, in processes of their own; each uses one topic, and the topics are spread over the
+brokers. Where there are four cores or more, brokers have one half of them and clients the other,
+unless there are more brokers than that. Without Java there is no Apache Kafka in the table. Writes
+the part "Every core" of docs/evidence/benchmarks.md. --quick: the second of two runs of each, with
+less work. --json: rows that are in the file already are not measured again, so that a run may be
+broken off.
 """
 
 from __future__ import annotations
@@ -19,37 +21,35 @@ import os
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dev import report
 from dev.bench import kafka_clients as clients
 from dev.bench import kafka_meter as meter
+from dev.bench.cores_loads import BATCH_RECORDS, SMALL_BYTES, VALUE_BYTES, together
 from dev.bench.cores_systems import OneMachine, all_systems, on_cores
 from dev.bench.kafka_meter import ClientFailed
 from dev.bench.kafka_rows import MB, Measured, Row
-from dev.bench.kafka_turns import in_turn
+from dev.bench.kafka_turns import MOST, in_turn
 
-TITLE = "Every core"
-SMALL_BYTES = 100
-VALUE_BYTES = 1000
+TITLE = "Every core, of {}"
 RATE = 1000
 CONNECTIONS = 5
 GB = 1e9
 
 
 class Scale(NamedTuple):
-    """Work of each client: values moved, small requests, seconds at a fixed rate."""
+    """Work of each client: seconds of each load, and batches in the topics that are consumed."""
 
-    bytes: int
-    requests: int
     seconds: float
+    batches: int
 
 
-FULL = Scale(150 * MB, 100_000, 5.0)
-QUICK = Scale(40 * MB, 20_000, 1.5)
+FULL = Scale(1.5, 2000)
+QUICK = Scale(1.0, 1000)
 FAILURES = (ClientFailed, AssertionError, OSError, RuntimeError)
 
 
@@ -62,16 +62,18 @@ class Session:
         self._clients = max(2, len(os.sched_getaffinity(0)))
         self._made = 0
 
-    def topics(self) -> list[str]:
-        """A new topic for each client."""
+    @contextmanager
+    def topics(self, clients: int = 0) -> Iterator[list[str]]:
+        """A new topic for each client: as many as there are cores, if not told."""
         self._made += 1
-        names = [f"bench-{self._made}-{index}" for index in range(self._clients)]
+        names = [f"bench-{self._made}-{index}" for index in range(clients or self._clients)]
         self.machine.create_topics(names)
-        return names
+        yield names
+        self.machine.delete_topics(names)
 
     def run(
-        self, load: str, topics: Sequence[str], *, tls: bool, **arguments: object
-    ) -> tuple[list[clients.Figures], meter.Usage]:
+        self, load: str, topics: Sequence[str], *, tls: bool = False, **arguments: object
+    ) -> tuple[list[Any], meter.Usage]:
         """A load of `kafka_clients.LOADS` by all clients at the same time."""
         commands = []
         for index, topic in enumerate(topics):
@@ -83,14 +85,7 @@ class Session:
             )
         with on_cores(self.machine.cores.clients):
             outputs, usage = meter.run(commands, self.machine.pids)
-        return [clients.figures(output) for output in outputs], usage
-
-
-def together(figures: Sequence[clients.Figures], amount: float) -> float:
-    """The rate of clients side by side, each of which did `amount`: all of it, over the time from
-    the first start to the last end."""
-    started = min(each["ended"] - amount / each["rate"] for each in figures)
-    return amount * len(figures) / (max(each["ended"] for each in figures) - started)
+        return [clients.result(output) for output in outputs], usage
 
 
 class Task(NamedTuple):
@@ -100,104 +95,107 @@ class Task(NamedTuple):
     run: Callable[[Session], Measured]
 
 
-def _small(session: Session) -> Measured:
-    records = session.scale.requests
-    found, usage = session.run("burst", session.topics(), tls=False, records=records)
-    moved = float(records * SMALL_BYTES * len(found))
-    return Measured([together(found, records) / 1000], usage, moved)
+def _rate(load: str, unit_amount: float, value_bytes: int, tls: bool) -> Callable[..., Measured]:
+    """A load of `cores_loads`; the row counts `unit_amount` as one."""
 
-
-def _produced(tls: bool) -> Callable[[Session], Measured]:
     def run(session: Session) -> Measured:
-        return _moved(session, "produce", session.topics(), tls, value_bytes=VALUE_BYTES)
+        with session.topics() as topics:
+            if load == "fetch":
+                session.run("side by side: fill", topics, batches=session.scale.batches)
+            found, usage = session.run(
+                f"side by side: {load}", topics, tls=tls, seconds=session.scale.seconds
+            )
+        done = sum(samples[-1][1] for samples in found)
+        return Measured([together(found) / unit_amount], usage, done * value_bytes)
 
     return run
-
-
-def _consumed(tls: bool) -> Callable[[Session], Measured]:
-    def run(session: Session) -> Measured:
-        topics = session.topics()
-        _moved(session, "produce", topics, False, value_bytes=VALUE_BYTES)
-        return _moved(session, "consume", topics, tls)
-
-    return run
-
-
-def _moved(
-    session: Session, load: str, topics: Sequence[str], tls: bool, **arguments: object
-) -> Measured:
-    records = session.scale.bytes // VALUE_BYTES // 10_000 * 10_000
-    found, usage = session.run(load, topics, tls=tls, records=records, **arguments)
-    moved = float(records * VALUE_BYTES)
-    return Measured([together(found, records) * VALUE_BYTES / MB], usage, moved * len(found))
 
 
 def _p99(value_bytes: int, tls: bool) -> Callable[[Session], Measured]:
     def run(session: Session) -> Measured:
-        found, usage = session.run(
-            "latency", session.topics(), tls=tls, rate=RATE, seconds=session.scale.seconds,
-            connections=CONNECTIONS, value_bytes=value_bytes,
-        )  # fmt: skip
+        # Clients of a fixed rate never sleep: two on a core would measure each other.
+        with session.topics(len(session.machine.one_half)) as topics:
+            found, usage = session.run(
+                "latency", topics, tls=tls, rate=RATE, seconds=session.scale.seconds,
+                connections=CONNECTIONS, value_bytes=value_bytes,
+            )  # fmt: skip
         return Measured([max(each["p99"] for each in found)], usage)
 
     return run
 
 
-def _guarded(tls: bool) -> tuple[Task, ...]:
-    how = "1 kB over TLS" if tls else "1 kB"
+def _tasks(how: str, tls: bool) -> tuple[Task, ...]:
+    at_rate = f"{RATE:,}/s of each client: p99"
+    small, large = SMALL_BYTES, VALUE_BYTES
     return (
-        Task(Row(f"{how}: produce", "MB/s"), _produced(tls)),
-        Task(Row(f"{how}: consume", "MB/s"), _consumed(tls)),
-        Task(Row(f"{how}, {RATE:,}/s of each client: p99", "ms", False), _p99(VALUE_BYTES, tls)),
+        Task(Row(f"{how}{small} B a request: rate", "k/s"), _rate("small", 1000, small, tls)),
+        Task(Row(f"{how}{small} B a request, {at_rate}", "ms", False), _p99(small, tls)),
+        Task(Row(f"{how}1 kB: produce", "MB/s"), _rate("produce", MB, 1, tls)),
+        Task(Row(f"{how}1 kB: consume", "MB/s"), _rate("fetch", MB, 1, tls)),
+        Task(Row(f"{how}1 kB a request, {at_rate}", "ms", False), _p99(large, tls)),
     )
 
 
-TASKS = (
-    Task(Row("one record of 100 B a request: rate", "k/s"), _small),
-    Task(
-        Row(f"one record of 100 B a request, {RATE:,}/s of each client: p99", "ms", False),
-        _p99(SMALL_BYTES, False),
-    ),
-    *_guarded(tls=False),
-    *_guarded(tls=True),
-)
+TASKS = (*_tasks("", tls=False), *_tasks("TLS, ", tls=True))
+
+
+class Cell(NamedTuple):
+    """A figure, and the processor seconds of the brokers a GB of values; None of a fixed rate."""
+
+    value: float
+    cost: float | None
 
 
 class Bench:
-    """Results by row and system."""
+    """Results by row and system, kept in a file if there is one."""
 
-    def __init__(self, machines: Sequence[OneMachine], scale: Scale) -> None:
+    def __init__(self, machines: Sequence[OneMachine], scale: Scale, file: Path | None) -> None:
         self.machines = machines
         self.scale = scale
-        self.results: dict[Row, dict[str, Measured]] = {}
+        self.results: dict[str, dict[str, Cell]] = {}
         self.failures: list[str] = []
+        self._file = file
+        if file is not None and file.exists():
+            for row, found in json.loads(file.read_text()).items():
+                self.results[row] = {name: Cell(*cell) for name, cell in found.items()}
 
-    def run(self, tasks: Sequence[Task], is_quick: bool) -> None:
+    def run(self, tasks: Sequence[Task], is_quick: bool, most: int) -> None:
         sessions = {each.name: Session(each, self.scale) for each in self.machines}
         names = list(sessions)
         for task in tasks:
+            if task.row.name in self.results:
+                continue
 
             def once(name: str, task: Task = task) -> Measured:
                 os.sync()  # the bytes of the run before are not this one's to wait for
                 return task.run(sessions[name])
 
             try:
-                found = twice(once, names) if is_quick else in_turn(once, names)
+                found = twice(once, names) if is_quick else in_turn(once, names, most)
             except FAILURES as failure:
                 print(f"NOT MEASURED {task.row.name}: {failure}", file=sys.stderr, flush=True)
                 self.failures.append(task.row.name)
                 continue
-            self.results[task.row] = found
-            print(" | ".join(cells(task.row, list(found.values()))), flush=True)
+            self.results[task.row.name] = {name: _cell(each) for name, each in found.items()}
+            print(" | ".join(self._cells(task.row)), flush=True)
+            if self._file is not None:
+                self._file.write_text(json.dumps(self.results, indent=1) + "\n")
+
+    def _cells(self, row: Row) -> list[str]:
+        """The row as a reader sees it: each figure, and its share of that of one process."""
+        found = self.results[row.name]
+        first, *_ = [cell.value for cell in found.values()]
+        return [row.name, row.unit, *(_figure(cell.value, first) for cell in found.values())]
 
     def tables(self) -> str:
         """The table of the rows, and that of the brokers' processor time."""
         names = [each.name for each in self.machines]
-        rows = [cells(row, list(found.values())) for row, found in self.results.items()]
+        measured = [task.row for task in TASKS if task.row.name in self.results]
+        rows = [self._cells(row) for row in measured]
         costs = [
-            [row.name, *(_cost(each) for each in found.values())]
-            for row, found in self.results.items()
-            if all(each.moved_bytes for each in found.values())
+            [row.name, *(f"{cell.cost:.2f}" for cell in self.results[row.name].values())]
+            for row in measured
+            if all(cell.cost is not None for cell in self.results[row.name].values())
         ]
         return (
             f"{report.table(['what', 'unit', *names], rows)}\n\nProcessor seconds of the brokers a"
@@ -212,20 +210,17 @@ def twice(once: Callable[[str], Measured], names: Sequence[str]) -> dict[str, Me
     return {name: once(name) for name in names}
 
 
-def cells(row: Row, found: Sequence[Measured]) -> list[str]:
-    """The row as a reader sees it: each figure, and its share of that of one process."""
-    first = found[0].values[0]
-    figures = []
-    for each in found:
-        value = each.values[0]
-        share = f" ({value / first:.2f})" if each is not found[0] and math.isfinite(value) else ""
-        figures.append(f"{value:,.3g}{share}")
-    return [row.name, row.unit, *figures]
+def _figure(value: float, first: float) -> str:
+    share = f" ({value / first:.2f})" if value != first and math.isfinite(value) else ""
+    digits = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return digits + share
 
 
-def _cost(measured: Measured) -> str:
+def _cell(measured: Measured) -> Cell:
+    if not measured.moved_bytes:
+        return Cell(measured.values[0], None)
     assert measured.usage is not None
-    return f"{measured.usage.cpu_s / measured.moved_bytes * GB:.2f}"
+    return Cell(measured.values[0], measured.usage.cpu_s / measured.moved_bytes * GB)
 
 
 def run(options: Namespace, document: Path) -> int:
@@ -238,22 +233,17 @@ def run(options: Namespace, document: Path) -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="kafkapy-bench-", ignore_cleanup_errors=True) as path:
         machines = all_systems(Path(path), missing)
-        bench = Bench(machines, QUICK if options.quick else FULL)
+        bench = Bench(machines, QUICK if options.quick else FULL, options.json)
         with ExitStack() as undo:
             for each in machines:
                 undo.callback(each.end)
                 each.start()
-            bench.run(wanted, options.quick)
+            bench.run(wanted, options.quick, options.runs or MOST)
         about = _about(bench, machine, missing, options.quick)
         print(f"\n{about}\n\n{bench.tables()}", flush=True)
-        if options.json:
-            figures = {
-                row.name: {name: each.values[0] for name, each in found.items()}
-                for row, found in bench.results.items()
-            }
-            options.json.write_text(json.dumps({"about": about, "rows": figures}, indent=1))
         if not options.no_write and not options.only:
-            report.replace_part(document, TITLE, f"{about}\n\n{bench.tables()}", "")
+            title = TITLE.format(len(os.sched_getaffinity(0)))
+            report.replace_part(document, title, f"{about}\n\n{bench.tables()}", "")
     return 1 if bench.failures else 0
 
 
@@ -268,9 +258,11 @@ def _about(bench: Bench, machine: str, missing: dict[str, str], is_quick: bool) 
     text = (
         f"{report.today()}, {report.kafkapy_version()}, `scripts/bench --cores`, {machine} before"
         f" the first run. Brokers and clients {where}. One client for each core, each with a topic"
-        f" of one partition, acks=all: {bench.scale.bytes // MB} MB by librdkafka, or"
-        f" {bench.scale.requests:,} requests, 100 at a time on one connection, or a fixed rate on"
-        f" {CONNECTIONS} connections for {bench.scale.seconds:g} s. {how}. A p99 is that of the"
+        f" of one partition, acks=all, on one connection: requests of one record, 100 to 200 in"
+        f" flight; batches of {BATCH_RECORDS} records, 5 in flight; or fetches of 1 MiB. A fixed"
+        f" rate: on {CONNECTIONS} connections. Each load takes {bench.scale.seconds:g} s, of which"
+        " those count in which all clients were at work: they send requests that were made before,"
+        f" so that they cost little beside a broker. {how}. A p99 is that of the"
         " slowest client, and counts from when a request was due. In parentheses: divided by the"
         " figure of one process."
     )

@@ -5,7 +5,7 @@ enough."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +36,24 @@ def cores_for(processes: int, available: Sequence[int]) -> Cores:
     return Cores(frozenset(available[:half]), frozenset(available[half:]))
 
 
+def siblings(cpu: int) -> list[int]:
+    """The hardware threads of the core that this one is of."""
+    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    try:
+        parts = [part.partition("-") for part in path.read_text().strip().split(",")]
+    except OSError:  # not every machine tells
+        return [cpu]
+    return [each for first, _, last in parts for each in range(int(first), int(last or first) + 1)]
+
+
+def by_thread(
+    available: Sequence[int], siblings: Callable[[int], list[int]] = siblings
+) -> list[int]:
+    """The first thread of each core, then the second ones: two brokers on the threads of one core
+    would have less than two cores."""
+    return sorted(available, key=lambda cpu: (siblings(cpu).index(cpu), cpu))
+
+
 def process_counts(available: int) -> list[int]:
     """1, 2, 4 and so on, and the number of cores."""
     counts = [1]
@@ -64,7 +82,11 @@ class OneMachine(Servers):
         self.name = name
         self.cores = cores
         self.processes = processes
-        super().__init__(system, directory, 1, {}, Guard(tls=True))
+        self.one_half = cores_for(1, by_thread(sorted(os.sched_getaffinity(0)))).clients
+        settings = {"log.segment.delete.delay.ms": "1000"}  # or deleted topics fill the disk
+        if system is not System.KAFKAPY:  # its default is 3: an operator would raise it
+            settings["num.network.threads"] = str(max(3, len(cores.brokers)))
+        super().__init__(system, directory, 1, settings, Guard(tls=True))
         self.authority = self.client_properties["ssl.truststore.location"]
 
     def _command(self, file: Path) -> list[str]:
@@ -103,7 +125,7 @@ class OneMachine(Servers):
     def addresses(self, index: int) -> tuple[str, str]:
         """The addresses of broker `index`: plain, and of TLS."""
         shift = PORT_STEP * index
-        [plain], [tls] = [broker.port for broker in self.brokers], self._tls_ports
+        [plain], [tls] = [broker.port for broker in self.brokers], self._guarded_ports
         return f"127.0.0.1:{plain + shift}", f"localhost:{tls + shift}"
 
     def create_topics(self, names: Sequence[str]) -> None:
@@ -119,7 +141,7 @@ class OneMachine(Servers):
 
 def all_systems(directory: Path, missing: dict[str, str]) -> list[OneMachine]:
     """The systems that this machine has; `missing` gets the others, and why."""
-    available = sorted(os.sched_getaffinity(0))
+    available = by_thread(sorted(os.sched_getaffinity(0)))
     found = []
     for count in process_counts(len(available)):
         name = "kafkapy, 1 process" if count == 1 else f"{count} processes"

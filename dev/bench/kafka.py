@@ -1,13 +1,13 @@
 """`scripts/bench --kafka`: one kafkapy broker beside Apache Kafka, on the same work, in turn.
 
-    scripts/bench --kafka [--release 4] [--quick] [--runs N] [--only WORD] [--json FILE] ...
+    scripts/bench --kafka [--release 4] [--part NAME] [--quick] [--runs N] [--only WORD] ...
 
 Each round starts a broker of each system and gives every load to the one and to the other by turns,
 until three runs in a row of each agree; the other system is first in every second round. Then the
 scenarios that need brokers of their own. Writes docs/evidence/benchmarks.md, the plot and JSON
 beside it, after each round: one that is broken off leaves the rounds before it. 30 minutes at most,
-unless --runs says how many rounds. --quick: the first load warms the brokers so, and the others run
-once.
+unless --runs says how many rounds. --part: only these rows, under a heading of their own. --quick:
+the first load warms the brokers so, and the others run once.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ from dev.bench.kafka_turns import in_turn
 from dev.bench.page_cache import FullPageCache
 from tests.harness.processes import apache_kafka
 
+SCENARIOS = "scenarios"
+"""The part of the table whose rows need brokers of their own."""
+PARTS = (*dict.fromkeys(part for part, _, _ in GROUPS), SCENARIOS)
 FAILURES = (ClientFailed, AssertionError, OSError, RuntimeError, KafkaException)
 ROUNDS = 3
 QUICK_ROUNDS = 1
@@ -101,14 +104,15 @@ class Bench:
         self.failures: list[str] = []
         self._is_quick = options.quick
         self._groups = [
-            (guard, [task for task in tasks if self._is_wanted(task, options)])
-            for guard, tasks in GROUPS
+            (guard, [task for task in tasks if self._is_wanted(task, part, options)])
+            for part, guard, tasks in GROUPS
         ]
-        self._scenarios = [one for one in ALONE if self._is_wanted(one, options)]
-        self.is_whole = not options.only
+        self._scenarios = [one for one in ALONE if self._is_wanted(one, SCENARIOS, options)]
         self._memory = memory
 
-    def _is_wanted(self, one: Task | Scenario, options: Namespace) -> bool:
+    def _is_wanted(self, one: Task | Scenario, part: str, options: Namespace) -> bool:
+        if options.part not in ("", part):
+            return False
         # The names of the others say how much they measure, which is less in a quick run.
         if options.quick and not one.is_quick:
             return False
@@ -227,14 +231,19 @@ def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> Non
     figures = {"about": about, "rows": [line.figures() for line in results.lines]}
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
-    if not options.no_write and bench.is_whole:
-        version = page.release.version
-        plot(results.lines, document.parent / page.plot, version)
-        document.with_name(page.files).write_text(json.dumps(figures, indent=1) + "\n")
-        caption = f"rates of kafkapy divided by those of Apache Kafka {version}"
-        notes = NOTES.format(mode=page.mode)
-        text = f"{about} {results.summary()} {notes}\n\n![{caption}]({page.plot})\n\n{table}"
-        report.replace_part(document, page.title, text, "")
+    if options.no_write or options.only:
+        return
+    if options.part:
+        text = f"{about} {results.summary()}\n\n{table}"
+        report.replace_part(document, f"{page.title}: {options.part}", text, "")
+        return
+    version = page.release.version
+    plot(results.lines, document.parent / page.plot, version)
+    document.with_name(page.files).write_text(json.dumps(figures, indent=1) + "\n")
+    caption = f"rates of kafkapy divided by those of Apache Kafka {version}"
+    notes = NOTES.format(mode=page.mode)
+    text = f"{about} {results.summary()} {notes}\n\n![{caption}]({page.plot})\n\n{table}"
+    report.replace_part(document, page.title, text, "")
 
 
 NOTES = """

@@ -13,12 +13,11 @@ import re
 import socket
 import struct
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dev.bench import group_loads, loads
+from dev.bench import cores_loads, group_loads, loads
 from dev.bench import kafka_open_loop as open_loop
 from dev.bench.kafka_systems import jvm_command
 from tests.harness.processes import apache_kafka
@@ -97,22 +96,21 @@ def python_client(load: str, **arguments: Any) -> list[str]:
 
 def figures(output: str) -> Figures:
     """Figures in the last line that a load of this module printed."""
-    found: Figures = json.loads(output.splitlines()[-1])
+    found: Figures = result(output)
     return found
 
 
-def produce(
-    servers: str, topic: str, value_bytes: int, records: int, ca: str | None = None
-) -> Figures:
-    return {"rate": loads.produce_librdkafka(servers, topic, value_bytes, records, ca)}
+def result(output: str) -> Any:
+    """What a load of this module returned."""
+    return json.loads(output.splitlines()[-1])
 
 
-def consume(servers: str, topic: str, records: int, ca: str | None = None) -> Figures:
-    return {"rate": loads.consume_librdkafka(servers, topic, records, ca)}
+def produce(servers: str, topic: str, value_bytes: int, records: int) -> Figures:
+    return {"rate": loads.produce_librdkafka(servers, topic, value_bytes, records)}
 
 
-def burst(servers: str, topic: str, records: int) -> Figures:
-    return {"rate": loads.produce_burst(servers, topic, records)}
+def consume(servers: str, topic: str, records: int) -> Figures:
+    return {"rate": loads.consume_librdkafka(servers, topic, records)}
 
 
 def fetch(servers: str, topic: str, total_bytes: int) -> Figures:
@@ -140,10 +138,9 @@ def idle_connection(host: str, port: int) -> socket.socket:
     return connection
 
 
-LOADS: dict[str, Callable[..., Figures]] = {
+LOADS: dict[str, Callable[..., object]] = {
     "produce": produce,
     "consume": consume,
-    "burst": burst,
     "fetch": fetch,
     "produce_beside_idle": produce_beside_idle,
     "latency": open_loop.latency,
@@ -153,9 +150,11 @@ LOADS: dict[str, Callable[..., Figures]] = {
     "commits": group_loads.commits,
     "shared": group_loads.shared,
     "transactions": group_loads.transactions,
+    "side by side: small": cores_loads.small,
+    "side by side: produce": cores_loads.produce,
+    "side by side: fill": cores_loads.fill,
+    "side by side: fetch": cores_loads.fetch,
 }
 
 if __name__ == "__main__":
-    found = LOADS[sys.argv[1]](**json.loads(sys.argv[2]))
-    # Of clients side by side, the time between the first record and the last counts.
-    print(json.dumps({**found, "ended": time.time()}))
+    print(json.dumps(LOADS[sys.argv[1]](**json.loads(sys.argv[2]))))

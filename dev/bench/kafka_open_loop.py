@@ -45,9 +45,8 @@ class _Producer:
         self._message = loads.produce_request(topic, value_bytes, 1)
         self._unsent = memoryview(b"")
         self._received = bytearray()
-        # Produce v7: one topic, one partition; see loads.produce_request.
-        self._answer_bytes = 52 + len(topic)
-        self._error_at = 22 + len(topic)
+        self._answer_bytes = loads.PRODUCED_BYTES + len(topic)
+        self._error_at = loads.PRODUCED_ERROR_AT + len(topic)
 
     def send(self) -> None:
         """As much of what is due as the socket takes."""

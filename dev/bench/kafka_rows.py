@@ -366,12 +366,13 @@ def _guarded(how: str, is_quick: bool = False) -> tuple[Task, ...]:
     )
 
 
-GROUPS: tuple[tuple[Guard, tuple[Task, ...]], ...] = (
-    (OPEN, SHARED),
-    (OPEN, COORDINATORS),
-    (Guard(authorizer=True), _guarded("with an authorizer", is_quick=True)),
-    (Guard(tls=True), _guarded("over TLS")),
-    (Guard(tls=True, authorizer=True), _guarded("over TLS with an authorizer")),
-    (Guard(quota=True), _guarded("within a quota")),
+GROUPS: tuple[tuple[str, Guard, tuple[Task, ...]], ...] = (
+    ("loads", OPEN, SHARED),
+    ("coordinators", OPEN, COORDINATORS),
+    ("guards", Guard(authorizer=True), _guarded("with an authorizer", is_quick=True)),
+    ("guards", Guard(tls=True), _guarded("over TLS")),
+    ("guards", Guard(tls=True, authorizer=True), _guarded("over TLS with an authorizer")),
+    ("guards", Guard(sasl=True), _guarded("with SASL SCRAM-SHA-512")),
+    ("guards", Guard(quota=True), _guarded("within a quota")),
 )
-"""Each has a broker of its own."""
+"""Parts of the table. Each has a broker of its own."""

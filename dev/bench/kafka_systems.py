@@ -54,6 +54,8 @@ CLUSTER_ID = "kafkapyBenchmarkAAAAAA"
 ANYBODY = "User:ANONYMOUS"
 TOPICS = "bench"
 """What the names of all topics begin with."""
+USER, PASSWORD, MECHANISM = "bench", "bench-secret", "SCRAM-SHA-512"
+SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 UNREACHED = "producer_byte_rate=100000000000,consumer_byte_rate=100000000000"
 
 
@@ -66,14 +68,20 @@ class System(Enum):
 
 
 class Guard(NamedTuple):
-    """Checks between clients and the log: TLS, an authorizer with ACLs, a client quota.
+    """Checks between clients and the log: TLS or SASL, an authorizer with ACLs, a client quota.
 
     The load does not reach the quota.
     """
 
     tls: bool = False
+    sasl: bool = False
     authorizer: bool = False
     quota: bool = False
+
+    @property
+    def protocol(self) -> str:
+        """The security protocol of a listener for clients besides the one without; or empty."""
+        return "SSL" if self.tls else "SASL_PLAINTEXT" if self.sasl else ""
 
 
 OPEN = Guard()
@@ -111,7 +119,7 @@ class Servers:
         self._guard = guard
         self._is_kraft = system is System.APACHE_4
         self._controller_ports = [free_port() for _ in range(count if self._is_kraft else 0)]
-        self._tls_ports: list[int] = []
+        self._guarded_ports: list[int] = []
         self.client_properties: dict[str, str] = {}
         if guard.tls:
             identity = make_identity(directory, "broker")
@@ -122,6 +130,18 @@ class Servers:
             keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(identity)}
             settings = {**settings, **trust, **keys}
             self.client_properties = {"security.protocol": "SSL", **trust}
+        if guard.sasl:
+            login = f"listener.name.sasl_plaintext.{MECHANISM.lower()}.sasl.jaas.config"
+            settings = {
+                **settings,
+                "sasl.enabled.mechanisms": MECHANISM,
+                login: f"{SCRAM_LOGIN};",
+            }
+            self.client_properties = {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": MECHANISM,
+                "sasl.jaas.config": f"{SCRAM_LOGIN} username={USER} password={PASSWORD};",
+            }
         if guard.authorizer:
             settings = {**settings, **(AUTHORIZED_4 if self._is_kraft else AUTHORIZED)}
         # kafkapy on its own keeps the metadata itself: that is its default.
@@ -145,9 +165,9 @@ class Servers:
     def _broker(self, broker_id: int, settings: Mapping[str, str]) -> ServerProcess:
         port = free_port()
         listeners = f"PLAINTEXT://127.0.0.1:{port}"
-        if self._guard.tls:
-            self._tls_ports.append(free_port())
-            listeners += f",SSL://localhost:{self._tls_ports[-1]}"
+        if self._guard.protocol:
+            self._guarded_ports.append(free_port())
+            listeners += f",{self._guard.protocol}://localhost:{self._guarded_ports[-1]}"
         properties = {
             "broker.id": str(broker_id),
             "listeners": listeners,
@@ -173,7 +193,9 @@ class Servers:
             "node.id": str(broker_id),
             "controller.quorum.voters": voters,
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": (
+                "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
+            ),
             "listeners": f"{listeners},CONTROLLER://127.0.0.1:{ports[broker_id]}",
         }
 
@@ -184,8 +206,8 @@ class Servers:
     @property
     def client_servers(self) -> str:
         """Where the clients are served whose way is guarded."""
-        if self._guard.tls:
-            return ",".join(f"localhost:{port}" for port in self._tls_ports)
+        if self._guard.protocol:
+            return ",".join(f"localhost:{port}" for port in self._guarded_ports)
         return self.bootstrap_servers
 
     @property
@@ -207,6 +229,10 @@ class Servers:
             topics = ("--topic", TOPICS, "--resource-pattern-type", "prefixed")
             self._administer("acls", *allowed, *topics)
             self._administer("acls", *allowed, "--group", "*")
+        if self._guard.sasl:
+            user = ("--entity-type", "users", "--entity-name", USER)
+            secret = f"{MECHANISM}=[password={PASSWORD}]"
+            self._administer("configs", *user, "--alter", "--add-config", secret)
         if self._guard.quota:
             of_all = ("--entity-type", "clients", "--entity-default")
             self._administer("configs", *of_all, "--alter", "--add-config", UNREACHED)

@@ -22,10 +22,12 @@ def agree(values: Sequence[float]) -> bool:
     return len(last) == IN_A_ROW and max(last) <= SPREAD * min(last)
 
 
-def in_turn(run: Callable[[T], Measured], systems: Sequence[T]) -> dict[T, Measured]:
+def in_turn(
+    run: Callable[[T], Measured], systems: Sequence[T], most: int = MOST
+) -> dict[T, Measured]:
     """The medians of the last three runs of each, once these agree; every system has as many."""
     runs: dict[T, list[Measured]] = {system: [] for system in systems}
-    for _ in range(MOST):
+    for _ in range(most):
         for system in systems:
             runs[system].append(run(system))
         if all(agree([one.values[0] for one in found]) for found in runs.values()):

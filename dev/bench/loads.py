@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import time
 
@@ -14,20 +15,16 @@ from kafkapy.record.builder import RecordData, build_batch
 LIMIT_S = 300
 PIPELINED = 5
 LIST = 10_000
+PRODUCED_BYTES = 52
+"""Of the answer to Produce v7 of one partition, with its size, besides the topic's name."""
+PRODUCED_ERROR_AT = 22
+"""Where its error code is, besides the topic's name."""
 
 
-def _secured(ca: str | None) -> dict[str, str]:
-    """librdkafka's properties for TLS, with the file of the authority to trust."""
-    return {} if ca is None else {"security.protocol": "ssl", "ssl.ca.location": ca}
-
-
-def produce_librdkafka(
-    servers: str, topic: str, value_bytes: int, count: int, ca: str | None = None
-) -> float:
-    """Records/s of one librdkafka producer with acks=all to partition 0; over TLS with `ca`."""
+def produce_librdkafka(servers: str, topic: str, value_bytes: int, count: int) -> float:
+    """Records/s of one librdkafka producer with acks=all to partition 0."""
     producer = confluent_kafka.Producer(
         {
-            **_secured(ca),
             "bootstrap.servers": servers,
             "linger.ms": 5,
             "queue.buffering.max.messages": 2_000_000,
@@ -49,11 +46,10 @@ def produce_librdkafka(
     return count / (time.perf_counter() - started)
 
 
-def consume_librdkafka(servers: str, topic: str, count: int, ca: str | None = None) -> float:
-    """Records/s of one librdkafka consumer from the start of partition 0; over TLS with `ca`."""
+def consume_librdkafka(servers: str, topic: str, count: int) -> float:
+    """Records/s of one librdkafka consumer from the start of partition 0."""
     consumer = confluent_kafka.Consumer(
         {
-            **_secured(ca),
             "bootstrap.servers": servers,
             "group.id": "bench",
             "enable.auto.commit": False,
@@ -77,12 +73,16 @@ def consume_librdkafka(servers: str, topic: str, count: int, ca: str | None = No
 
 
 class RawClient:
-    """A socket that sends ready-made requests and throws the answers away."""
+    """A socket that sends ready-made requests and throws the answers away; over TLS with the file
+    of an authority to trust."""
 
-    def __init__(self, servers: str) -> None:
+    def __init__(self, servers: str, ca: str | None = None) -> None:
         host, _, port = servers.partition(",")[0].rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=LIMIT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if ca is not None:
+            context = ssl.create_default_context(cafile=ca)
+            self.socket = context.wrap_socket(self.socket, server_hostname=host)
         self._buffer = memoryview(bytearray(8 << 20))
 
     def send(self, request: bytes) -> None:
@@ -90,12 +90,22 @@ class RawClient:
 
     def receive(self) -> memoryview:
         """The next response without its size."""
-        filled, size = 0, 4
+        (size,) = struct.unpack(">i", self._take(4))
+        return self._take(size)
+
+    def receive_appended(self, topic: str, count: int) -> None:
+        """The next responses, to Produce v7 of one partition, which say that all is well."""
+        size = PRODUCED_BYTES + len(topic)
+        error_at = PRODUCED_ERROR_AT + len(topic)
+        data = self._take(size * count)
+        for at in (error_at, error_at + 1):
+            assert not any(data[at::size]), f"a request failed: {bytes(data[:size])!r}"
+
+    def _take(self, size: int) -> memoryview:
+        filled = 0
         while filled < size:
             filled += self.socket.recv_into(self._buffer[filled:size])
-            if filled == 4 and size == 4:
-                size = 4 + struct.unpack_from(">i", self._buffer)[0]
-        return self._buffer[4:size]
+        return self._buffer[:size]
 
     def close(self) -> None:
         self.socket.close()

@@ -224,7 +224,9 @@ def beside_kafka(options: argparse.Namespace) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench")
-    parser.add_argument("--runs", type=int, metavar="N", help="5, or what 30 minutes take")
+    parser.add_argument(
+        "--runs", type=int, metavar="N", help="5, or what 30 minutes take; --cores: at most"
+    )
     parser.add_argument("--only", default="", metavar="WORD", help="rows with WORD in their name")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
     parser.add_argument("--no-write", action="store_true", help="do not write the page")
@@ -233,6 +235,12 @@ def main() -> int:
     parser.add_argument("--kafka", action="store_true", help="one broker beside Apache Kafka")
     parser.add_argument(
         "--release", type=int, choices=(3, 4), default=3, help="--kafka: of Apache Kafka"
+    )
+    parser.add_argument(
+        "--part",
+        default="",
+        choices=kafka.PARTS,
+        help="--kafka: these rows",
     )
     parser.add_argument("--cores", action="store_true", help="brokers on more and more cores")
     parser.add_argument("--growth", action="store_true", help="one broker as its work grows")

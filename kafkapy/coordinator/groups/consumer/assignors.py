@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
 from kafkapy.common.uuid import Uuid
@@ -17,6 +18,7 @@ from kafkapy.coordinator.groups.consumer.assignment import (
     Assignment,
     TopicIdPartition,
     assignment_of,
+    partitions_of,
 )
 
 UNIFORM: Final = "uniform"
@@ -49,59 +51,67 @@ def _in_order(members: Members) -> list[str]:
 def assign_uniformly(members: Members, counts: Mapping[Uuid, int]) -> dict[str, Assignment]:
     """Give members partitions so that sizes differ by one at most, where subscriptions allow it."""
     held = _held(members, counts)
-    if len({member.topics for member in members.values()}) <= 1:
-        _fill_quotas(held, _partitions(members, counts))
-    else:
-        _fill_subscribed(held, members, counts)
-    return {member_id: assignment_of(partitions) for member_id, partitions in held.items()}
+    topics = {member.topics for member in members.values()}
+    if len(topics) <= 1:
+        _fill_quotas(held, {t: counts[t] for subscribed in topics for t in sorted(subscribed)})
+        return held
+    partitions = {member_id: {*partitions_of(mine)} for member_id, mine in held.items()}
+    _fill_subscribed(partitions, members, counts)
+    return {member_id: assignment_of(mine) for member_id, mine in partitions.items()}
 
 
-_Held: TypeAlias = dict[str, set[TopicIdPartition]]
-
-
-def _held(members: Members, counts: Mapping[Uuid, int]) -> _Held:
+def _held(members: Members, counts: Mapping[Uuid, int]) -> dict[str, Assignment]:
     """The part of each member's previous target that still exists, each partition once."""
-    held: _Held = {}
-    taken: set[TopicIdPartition] = set()
+    held: dict[str, Assignment] = {}
+    taken: dict[Uuid, set[int]] = {}
     for member_id in _in_order(members):
         member = members[member_id]
-        held[member_id] = {
-            TopicIdPartition(topic_id, index)
-            for topic_id, indexes in member.previous.items()
-            if topic_id in member.topics
-            for index in indexes
-            if index < counts[topic_id]
-        } - taken
-        taken |= held[member_id]
+        mine = {}
+        for topic_id in member.topics & member.previous.keys():
+            indexes, others = member.previous[topic_id], taken.setdefault(topic_id, set())
+            if max(indexes) >= counts[topic_id] or not others.isdisjoint(indexes):
+                indexes = indexes.difference(others, range(counts[topic_id], max(indexes) + 1))
+            if indexes:
+                mine[topic_id] = indexes
+                others |= indexes
+        held[member_id] = mine
     return held
 
 
-def _partitions(members: Members, counts: Mapping[Uuid, int]) -> list[TopicIdPartition]:
-    """Every partition of the subscribed topics, in order."""
-    topics = {topic_id for member in members.values() for topic_id in member.topics}
-    return [TopicIdPartition(t, index) for t in sorted(topics) for index in range(counts[t])]
-
-
-def _fill_quotas(held: _Held, partitions: Sequence[TopicIdPartition]) -> None:
-    """All members have the same topics. Those that have most get the larger quota."""
+def _fill_quotas(held: dict[str, Assignment], counts: Mapping[Uuid, int]) -> None:
+    """All members have these topics. Those that have most get the larger quota. What is right
+    already is not touched: most members of a large group keep all they have."""
     if not held:
         return
-    quota, extra = divmod(len(partitions), len(held))
-    free = set(partitions)
+    sizes = {m: sum(len(indexes) for indexes in mine.values()) for m, mine in held.items()}
+    quota, extra = divmod(sum(counts.values()), len(held))
     quotas: dict[str, int] = {}
-    for number, member_id in enumerate(sorted(held, key=lambda each: -len(held[each]))):
-        mine = held[member_id]
+    for number, member_id in enumerate(sorted(held, key=lambda each: -sizes[each])):
         quotas[member_id] = quota + (number < extra)
-        for partition in sorted(mine)[quotas[member_id] :]:
-            mine.remove(partition)
-        free -= mine
-    rest = iter([partition for partition in partitions if partition in free])
-    for member_id, mine in held.items():
-        for _ in range(quotas[member_id] - len(mine)):
-            mine.add(next(rest))
+        if sizes[member_id] > quotas[member_id]:
+            mine = sorted(partitions_of(held[member_id]))
+            held[member_id] = assignment_of({*mine[: quotas[member_id]]})
+    taken: dict[Uuid, set[int]] = {topic_id: set() for topic_id in counts}
+    for assignment in held.values():
+        for topic_id, indexes in assignment.items():
+            taken[topic_id] |= indexes
+    free = iter(
+        TopicIdPartition(topic_id, index)
+        for topic_id, count in counts.items()
+        for index in range(count)
+        if index not in taken[topic_id]
+    )
+    for member_id, assignment in held.items():
+        if sizes[member_id] < quotas[member_id]:
+            more = islice(free, quotas[member_id] - sizes[member_id])
+            held[member_id] = assignment_of({*partitions_of(assignment), *more})
 
 
-def _fill_subscribed(held: _Held, members: Members, counts: Mapping[Uuid, int]) -> None:
+_Partitions: TypeAlias = dict[str, set[TopicIdPartition]]
+"""By member id."""
+
+
+def _fill_subscribed(held: _Partitions, members: Members, counts: Mapping[Uuid, int]) -> None:
     """Members have different topics: each free partition goes to the member that has least of
     those that may have it; then partitions move while that evens the sizes out."""
     subscribers = _subscribers(members)
@@ -127,7 +137,7 @@ def _subscribers(members: Members) -> dict[Uuid, list[str]]:
     return subscribers
 
 
-def _even_out(held: _Held, subscribers: Mapping[Uuid, list[str]]) -> None:
+def _even_out(held: _Partitions, subscribers: Mapping[Uuid, list[str]]) -> None:
     """Each move lowers the sum of the squares of the sizes, so this ends."""
     moved = True
     while moved:

@@ -35,6 +35,7 @@ from kafkapy.coordinator.groups.consumer.records import (
     RecordType,
     ResolvedRegex,
     TopicMetadata,
+    TopicSubscription,
     Value,
     encode_key,
     encode_value,
@@ -167,11 +168,15 @@ class ConsumerGroup:
         resolved = self.regexes.get(member.subscribed_regex or "")
         return names if resolved is None else names | resolved.topics
 
+    def subscriptions(self) -> dict[TopicSubscription, set[str]]:
+        """What members are subscribed to, each with its names. Most groups have one."""
+        members = {member.subscription: member for member in self.members.values()}
+        return {each: self.topics_of(member) for each, member in members.items()}
+
     @property
     def subscribed_topics(self) -> frozenset[str]:
         """The names that members are subscribed to, whether such topics exist or not."""
-        members = self.members.values()
-        return frozenset(name for member in members for name in self.topics_of(member))
+        return frozenset().union(*self.subscriptions().values())
 
     # Records.
 

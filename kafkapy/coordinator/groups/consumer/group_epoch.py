@@ -98,15 +98,13 @@ def update_target(core: Core, changes: Changes) -> None:
     """Compute the target of the group's epoch."""
     group = changes.group
     counts = {topic.topic_id: topic.num_partitions for topic in group.topics.values()}
+    topics = {
+        subscription: frozenset(group.topics[name].topic_id for name in names & group.topics.keys())
+        for subscription, names in group.subscriptions().items()
+    }
     members = {
         member_id: AssignedMember(
-            member.instance_id,
-            frozenset(
-                group.topics[name].topic_id
-                for name in group.topics_of(member)
-                if name in group.topics
-            ),
-            group.target.get(member_id, NOTHING),
+            member.instance_id, topics[member.subscription], group.target.get(member_id, NOTHING)
         )
         for member_id, member in group.members.items()
     }

@@ -70,7 +70,7 @@ def describe(
 
 def _subscription(member: MemberMetadata) -> tuple[tuple[str, ...], str | None, str | None]:
     """The part of a member that the target depends on."""
-    return member.subscribed_names, member.subscribed_regex, member.server_assignor
+    return *member.subscription, member.server_assignor
 
 
 def advance(

@@ -66,6 +66,10 @@ class ClassicMember(NamedTuple):
     """(name, subscription), the member's favourite first."""
 
 
+TopicSubscription: TypeAlias = tuple[tuple[str, ...], str | None]
+"""Names and a regular expression."""
+
+
 class MemberMetadata(NamedTuple):
     """A member's description of itself."""
 
@@ -80,6 +84,11 @@ class MemberMetadata(NamedTuple):
     server_assignor: str | None
     classic: ClassicMember | None = None
     """None for a member of the consumer protocol."""
+
+    @property
+    def subscription(self) -> TopicSubscription:
+        """What the member is subscribed to."""
+        return self.subscribed_names, self.subscribed_regex
 
 
 class MemberState(IntEnum):
