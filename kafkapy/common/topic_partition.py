@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -11,6 +12,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 SHARE_GROUP_STATE_TOPIC: Final = "__share_group_state"
+_REMEMBERED_LENGTH_MAX: Final = 255
 INTERNAL_TOPICS: Final = frozenset(
     {GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC}
 )
@@ -73,12 +75,20 @@ def names_collide(a: str, b: str) -> bool:
 
 
 def java_string_hash(text: str) -> int:
-    """`String.hashCode()`: 32-bit signed, over UTF-16 code units."""
+    """`String.hashCode()`: 32-bit signed, over UTF-16 code units. Requests name the same few groups
+    and transactional ids again and again."""
+    return _remembered_hash(text) if len(text) <= _REMEMBERED_LENGTH_MAX else _hash(text)
+
+
+def _hash(text: str) -> int:
     value = 0
     data = text.encode("utf-16-be", "surrogatepass")
     for i in range(0, len(data), 2):
         value = (31 * value + (data[i] << 8 | data[i + 1])) & 0xFFFFFFFF
     return value - 0x100000000 if value >= 0x80000000 else value
+
+
+_remembered_hash = lru_cache(maxsize=4096)(_hash)
 
 
 def partition_for_key(key: str, partitions: int) -> int:

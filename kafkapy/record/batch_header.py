@@ -22,6 +22,8 @@ Buffer = bytes | bytearray | memoryview
 HEADER_SIZE: Final = 61
 LOG_OVERHEAD: Final = 12  # base offset and batch length: the bytes that batch_length leaves out
 MAGIC_OFFSET: Final = 16
+BATCH_LENGTH_OFFSET: Final = 8
+CRC_OFFSET: Final = 17
 ATTRIBUTES_OFFSET: Final = 21  # where the CRC's cover begins
 MAGIC: Final = 2
 

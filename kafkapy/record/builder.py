@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from struct import Struct
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.record.batch_header import (
     ATTRIBUTES_OFFSET,
+    BATCH_LENGTH_OFFSET,
     CODEC_MASK,
     CONTROL_BIT,
+    CRC_OFFSET,
     DELETE_HORIZON_BIT,
     HEADER,
     HEADER_SIZE,
@@ -32,6 +35,10 @@ from kafkapy.record.varint import append_varint
 if TYPE_CHECKING:
     from kafkapy.record.records import Record
     from kafkapy.record.row_index import RowIndex
+
+
+_I32: Final = Struct(">i")
+_U32: Final = Struct(">I")
 
 
 class RecordData(NamedTuple):
@@ -139,17 +146,24 @@ def assemble(header: BatchHeader, payload: Buffer) -> bytes:
     """`header` and `payload` (compressed as the attributes say), with a true length and CRC."""
     batch = bytearray(HEADER_SIZE + len(payload))
     batch[HEADER_SIZE:] = payload
-    seal(batch, header)
+    _write_header(batch, header)
     return bytes(batch)
 
 
 def seal(batch: bytearray | memoryview, header: BatchHeader) -> BatchHeader:
     """Write `header` over the head of a whole batch, with the length and the CRC it has now."""
-    header = header._replace(batch_length=len(batch) - LOG_OVERHEAD)
+    length, crc = _write_header(batch, header)
+    return header._replace(batch_length=length, crc=crc)
+
+
+def _write_header(batch: bytearray | memoryview, header: BatchHeader) -> tuple[int, int]:
+    """`seal`, which gives the length and the CRC."""
+    length = len(batch) - LOG_OVERHEAD
     HEADER.pack_into(batch, 0, *header)
-    header = header._replace(crc=crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:]))
-    HEADER.pack_into(batch, 0, *header)
-    return header
+    _I32.pack_into(batch, BATCH_LENGTH_OFFSET, length)
+    crc = crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
+    _U32.pack_into(batch, CRC_OFFSET, crc)
+    return length, crc
 
 
 def append_record(

@@ -97,7 +97,9 @@ def _commits(
     commits = {}
     for partition, row in request.offsets.items():
         metadata = row.metadata or ""
-        if len(metadata) > core.config.offset_metadata_max_bytes or not fits_record(metadata):
+        if metadata and (
+            len(metadata) > core.config.offset_metadata_max_bytes or not fits_record(metadata)
+        ):
             errors[partition] = ErrorCode.OFFSET_METADATA_TOO_LARGE
             continue
         timestamp_ms = time_ms if row.commit_timestamp_ms < 0 else row.commit_timestamp_ms

@@ -157,6 +157,16 @@ class SharePartition:
 
     # Acquisition.
 
+    def free_count(self, batches: Iterable[RecordBatch]) -> int:
+        """How many offsets of these batches a member could acquire."""
+        count = 0
+        for batch in batches:
+            count += batch.last - batch.first + 1
+            for run in self._records.overlapping(batch.first, batch.last):
+                if not run.is_available:
+                    count -= min(run.last, batch.last) - max(run.first, batch.first) + 1
+        return count
+
     def acquire(
         self,
         now_ms: int,

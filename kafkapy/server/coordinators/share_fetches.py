@@ -6,7 +6,7 @@ Kafka: `DelayedShareFetch`, `ShareFetchUtils`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafkapy.storage.local_log import FetchDataInfo
 
 RECORD_LIMIT_MODE: Final = 1
+_CHUNK_BYTES: Final = 256 * 1024
 
 
 class ShareWanted(NamedTuple):
@@ -157,14 +158,12 @@ class ShareFetches:
             offset, end = shares.next_fetch_offset, partition.upper_bound(CONSUMER, isolation)
             if offset >= end:
                 return None
-            found = partition.log.read(
-                offset,
-                max_bytes,
-                end,
-                is_first,
-                isolation == READ_COMMITTED,
-            )
-            batches = _Batches.of(found)
+            batches = _Batches()
+            free = 0
+            for found in _chunks(partition, offset, end, max_bytes, isolation, is_first=is_first):
+                free += shares.free_count(batches.add(found))
+                if free >= max_records:
+                    break
         except ApiError as refusal:
             return ShareRow(wanted, refusal.code)
         except LogDirFailure as failure:
@@ -196,6 +195,26 @@ class ShareFetches:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         partition.check_leader(-1)
         return self._shares.find(wanted.key, partition), partition
+
+
+def _chunks(
+    partition: Partition, offset: int, end: int, max_bytes: int, isolation: int, *, is_first: bool
+) -> Iterator[FetchDataInfo]:
+    """Reads from one offset to another, of at most so many bytes together; the first batch of all
+    is there in any case if this is the `is_first` partition. Clients allow for 50 MB, of which they
+    get 500 records."""
+    left, may_exceed = max_bytes, is_first
+    while offset < end and (left > 0 or may_exceed):
+        found = partition.log.read(
+            offset, min(left, _CHUNK_BYTES), end, True, isolation == READ_COMMITTED
+        )
+        headers = [header for _, header in iter_headers(found.records)]
+        size = sum(header.size for header in headers)
+        if not headers or (size > left and not may_exceed):
+            return
+        yield found
+        left, may_exceed = left - size, False
+        offset = headers[-1].last_offset + 1
 
 
 class _DelayedShareFetch(DelayedOperation):
@@ -236,24 +255,24 @@ class _DelayedShareFetch(DelayedOperation):
 
 @dataclass(slots=True)
 class _Batches:
-    """The whole batches of a read: their offsets, where each ends, and the aborted ones."""
+    """The whole batches of reads: their offsets, where each ends, and the aborted ones."""
 
-    records: bytes | memoryview
+    chunks: list[memoryview] = field(default_factory=list)
     rows: list[RecordBatch] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     aborted: list[RecordBatch] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, found: FetchDataInfo) -> _Batches:
-        batches = cls(found.records)
+    def add(self, found: FetchDataInfo) -> list[RecordBatch]:
+        """Add those of one more read, which follow the others; returns their offsets."""
+        before, added = self.ends[-1] if self.ends else 0, len(self.rows)
         starts = {
             (each.producer_id, each.first_offset) for each in found.aborted_transactions or ()
         }
         open_aborted: set[int] = set()
-        for position, header in iter_headers(batches.records):
+        for position, header in iter_headers(found.records):
             row = RecordBatch(header.base_offset, header.last_offset)
-            batches.rows.append(row)
-            batches.ends.append(position + header.size)
+            self.rows.append(row)
+            self.ends.append(before + position + header.size)
             if not starts or not header.is_transactional:
                 continue
             producer_id = header.producer_id
@@ -264,12 +283,14 @@ class _Batches:
                 if header.is_control:
                     open_aborted.discard(producer_id)
                 else:
-                    batches.aborted.append(row)
-        return batches
+                    self.aborted.append(row)
+        self.chunks.append(memoryview(found.records)[: self.ends[-1] - before])
+        return self.rows[added:]
 
-    def cut(self, acquired: Sequence[Acquired]) -> bytes | memoryview:
+    def cut(self, acquired: Sequence[Acquired]) -> memoryview:
         """The bytes of the batches that have acquired records, and of those between them."""
         first, last = acquired[0].first, acquired[-1].last
         indexes = [i for i, row in enumerate(self.rows) if row.last >= first and row.first <= last]
         start = self.ends[indexes[0] - 1] if indexes[0] else 0
-        return memoryview(self.records)[start : self.ends[indexes[-1]]]
+        records = self.chunks[0] if len(self.chunks) == 1 else memoryview(b"".join(self.chunks))
+        return records[start : self.ends[indexes[-1]]]

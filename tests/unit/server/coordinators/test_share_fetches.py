@@ -1,0 +1,104 @@
+"""A share fetch reads what its member can acquire, and not all that its client would take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.replication.shares.share_partition import ShareLimits, SharePartition
+from kafkapy.server.coordinators import share_fetches
+from kafkapy.server.coordinators.share_fetches import (
+    ShareFetches,
+    ShareFetchParams,
+    ShareRow,
+    ShareWanted,
+)
+from kafkapy.server.coordinators.share_partitions import LedShare
+from kafkapy.storage.file_records import FileRecords
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import TOPIC_ID
+
+WANTED = ShareWanted(SharePartitionKey("g", TOPIC_ID, 0), "t")
+LARGEST = 50 << 20
+"""What clients allow for."""
+
+
+class Fetches:
+    """A share partition whose log has batches of 10 records of 1 kB."""
+
+    def __init__(self, parts: Parts, monkeypatch: pytest.MonkeyPatch, batches: int = 30) -> None:
+        partition = parts.lead(isr=(1,), replicas=(1,))
+        batch = build_batch([RecordData(None, b"x" * 1000, 1)] * 10)
+        for _ in range(batches):
+            parts.replicas.append("t", 0, batch, 1, 11)
+        self.batch_bytes = len(batch)
+        led = LedShare(WANTED.key, partition)
+        led.shares = self.shares = SharePartition(ShareLimits())
+        shares: Any = SimpleNamespace(find=lambda key, of: led, arm=lambda led: None)
+        configs: Any = SimpleNamespace(isolation=lambda group_id: 0)
+        self.fetches = ShareFetches(parts.replicas, shares, configs, parts.clock)
+        self.read_bytes = 0
+        read = FileRecords.read
+
+        def counted(records: FileRecords, position: int, size: int) -> bytes:
+            self.read_bytes += size
+            return read(records, position, size)
+
+        monkeypatch.setattr(FileRecords, "read", counted)
+        monkeypatch.setattr(share_fetches, "_CHUNK_BYTES", 3 * self.batch_bytes)
+
+    def fetch(self, max_records: int, max_bytes: int = LARGEST, member: str = "m") -> list[int]:
+        """The base offsets of the batches that a member gets."""
+        answers: list[ShareRow] = []
+        params = ShareFetchParams(member, 0, 1, max_bytes, max_records, 500)
+        self.fetches.fetch(params, [WANTED], lambda _: ErrorCode.NONE, answers.extend)
+        return [header.base_offset for row in answers for _, header in iter_headers(row.records)]
+
+    def acquired(self, member: str = "m") -> int:
+        runs = self.shares._records.runs
+        return sum(r.last - r.first + 1 for r in runs if r.delivery.member_id == member)
+
+
+@pytest.fixture
+def fetches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fetches:
+    return Fetches(Parts(tmp_path), monkeypatch)
+
+
+def test_a_member_that_allows_for_more_costs_no_more(fetches: Fetches) -> None:
+    """Each fetch read 50 MB, for 22 ms, of which the member got 500 records."""
+    assert fetches.fetch(20) == [0, 10]
+    assert fetches.read_bytes < 5 * fetches.batch_bytes
+    assert fetches.fetch(20) == [20, 30]
+    assert fetches.read_bytes < 10 * fetches.batch_bytes
+
+
+def test_it_reads_on_until_the_member_has_enough(fetches: Fetches) -> None:
+    """Its records lie in several chunks, whose last batches are not whole."""
+    assert fetches.fetch(75) == [*range(0, 80, 10)]
+    assert fetches.acquired() == 80
+    assert fetches.fetch(1000) == [*range(80, 300, 10)]
+
+
+def test_it_reads_past_what_others_have(fetches: Fetches) -> None:
+    """Offsets 10 to 49 are another member's: more than a chunk."""
+    fetches.fetch(10)
+    fetches.fetch(40, member="other")
+    change = fetches.shares.release("m")
+    assert change is not None
+    fetches.shares.stored(change)
+    assert fetches.fetch(30) == [*range(0, 70, 10)]
+    assert fetches.acquired() == 30
+    assert fetches.acquired("other") == 40
+
+
+def test_the_limit_of_bytes_holds_across_chunks(fetches: Fetches) -> None:
+    assert fetches.fetch(1000, max_bytes=5 * fetches.batch_bytes) == [*range(0, 50, 10)]
+    assert fetches.fetch(1000, max_bytes=4 * fetches.batch_bytes - 1) == [50, 60, 70]
+    assert fetches.fetch(1000, max_bytes=1) == [80], "one batch always"
