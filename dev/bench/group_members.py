@@ -168,6 +168,11 @@ class _Member:
     def _send(self, request: Request) -> None:
         self.socket.sendall(encode_request(request.message, request.version, 0, "bench"))
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it expects an answer that does not wait."""
+        return self.expects is not None and not self.expects.waits
+
     def go_on(self, answer: Any) -> None:
         """Send the next request; or rest."""
         self.expects = self._life.send(answer)
@@ -195,6 +200,8 @@ class Members:
         self._group = group
         self._members: list[_Member] = []
         self._selector = selectors.DefaultSelector()
+        self._answers_due = 0
+        """The answers that do not wait for other members' requests."""
 
     def settle(self, count: int) -> float:
         """Seconds until so many members, new ones among them, have their share; all are connected
@@ -208,18 +215,23 @@ class Members:
             self._selector.register(member.socket, selectors.EVENT_READ, member)
         started = time.perf_counter()
         for member in new:
-            member.go_on(None)
-        while not self._group.is_settled(count):
+            self._go_on(member, None)
+        while self._answers_due or not self._group.is_settled(count):
             assert time.perf_counter() - started < LIMIT_S, f"{count} members do not settle"
-            if not any(one.expects and not one.expects.waits for one in self._members):
-                for one in self._members:
-                    if one.expects is None:
-                        one.go_on(None)
+            if not self._answers_due:
+                for member in self._members:
+                    if member.expects is None:
+                        self._go_on(member, None)
             for key, _ in self._selector.select(LIMIT_S):
                 answer = key.data.receive()
                 if answer is not None:
-                    key.data.go_on(answer)
+                    self._answers_due -= key.data.is_due
+                    self._go_on(key.data, answer)
         return time.perf_counter() - started
+
+    def _go_on(self, member: _Member, answer: Any) -> None:
+        member.go_on(answer)
+        self._answers_due += member.is_due
 
     def close(self) -> None:
         self._selector.close()
