@@ -53,12 +53,18 @@ def _event(chance: random.Random, size: int) -> str:
 
 
 def producer_performance(
-    servers: str, topic: str, payloads: Path, records: int, properties: Mapping[str, str]
+    servers: str,
+    topic: str,
+    payloads: Path,
+    records: int,
+    config: Path,
+    properties: Mapping[str, str],
 ) -> list[str]:
-    """As fast as it can."""
+    """As fast as it can; `config` has the client's properties besides these."""
     settings = {"bootstrap.servers": servers, **properties}
     words = ["--topic", topic, "--num-records", str(records), "--throughput", "-1"]
-    words += ["--payload-file", str(payloads), "--producer-props"]
+    words += ["--payload-file", str(payloads), "--producer.config", str(config)]
+    words += ["--producer-props"]
     words += [f"{key}={value}" for key, value in settings.items()]
     return jvm_command(apache_kafka.PRODUCER_PERFORMANCE, *words)
 

@@ -102,17 +102,21 @@ class Session:
         """The command of ProducerPerformance, and how many records it sends."""
         records = max(1000, self.scale.bytes // max(value_bytes, 400))
         payloads = clients.write_payloads(self.scratch, value_bytes)
-        servers = self.servers.client_servers
-        settings = {**self.servers.client_properties, **properties}
-        return clients.producer_performance(servers, topic, payloads, records, settings), records
+        servers, config = self.servers.client_servers, self._client_config()
+        command = clients.producer_performance(
+            servers, topic, payloads, records, config, properties
+        )
+        return command, records
 
     def consumer(self, topic: str, records: int) -> list[str]:
         """The command of ConsumerPerformance."""
-        config = apache_kafka.write_properties(
-            self.scratch / "consumer.properties", self.servers.client_properties
-        )
         servers = self.servers.client_servers
-        return clients.consumer_performance(servers, topic, records, config)
+        return clients.consumer_performance(servers, topic, records, self._client_config())
+
+    def _client_config(self) -> Path:
+        return apache_kafka.write_properties(
+            self.scratch / "client.properties", self.servers.client_properties
+        )
 
 
 class Task(NamedTuple):
