@@ -102,7 +102,7 @@ def together(clients: Sequence[Samples]) -> float:
 
 
 def _done(samples: Samples, at: float) -> float:
-    """What was done until then, between two samples in proportion."""
+    """The amount done until then; between two samples in proportion."""
     index = bisect_left(samples, at, key=lambda sample: sample[0])
     index = min(max(index, 1), len(samples) - 1)
     (before, less), (after, more) = samples[index - 1], samples[index]

@@ -107,7 +107,7 @@ def figures(output: str) -> Figures:
 
 
 def result(output: str) -> Any:
-    """What a load of this module returned."""
+    """The result of a load of this module, which it printed."""
     return json.loads(output.splitlines()[-1])
 
 

@@ -222,7 +222,7 @@ def beside_kafka(options: argparse.Namespace) -> int:
     return status
 
 
-def main() -> int:
+def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench")
     parser.add_argument(
         "--runs", type=int, metavar="N", help="5, or what 30 minutes take; --cores: at most"
@@ -250,6 +250,11 @@ def main() -> int:
         help="--kafka: some rows, in 3 minutes; --growth: in 2; --cores: two runs of each",
     )
     parser.add_argument("--tools", action="store_true", help="the tools: --only starts, or tools")
+    return parser
+
+
+def main() -> int:
+    parser = arguments()
     options = parser.parse_args()
     if options.tools:
         document = None if options.no_write else DOCUMENT

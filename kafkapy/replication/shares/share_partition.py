@@ -158,7 +158,7 @@ class SharePartition:
     # Acquisition.
 
     def free_count(self, batches: Iterable[RecordBatch]) -> int:
-        """How many offsets of these batches a member could acquire."""
+        """The number of offsets of these batches that a member could acquire."""
         count = 0
         for batch in batches:
             count += batch.last - batch.first + 1

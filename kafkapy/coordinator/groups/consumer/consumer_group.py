@@ -169,7 +169,7 @@ class ConsumerGroup:
         return names if resolved is None else names | resolved.topics
 
     def subscriptions(self) -> dict[TopicSubscription, set[str]]:
-        """What members are subscribed to, each with its names. Most groups have one."""
+        """The different subscriptions of members, with their topics. Most groups have one."""
         members = {member.subscription: member for member in self.members.values()}
         return {each: self.topics_of(member) for each, member in members.items()}
 

@@ -87,7 +87,7 @@ class MemberMetadata(NamedTuple):
 
     @property
     def subscription(self) -> TopicSubscription:
-        """What the member is subscribed to."""
+        """The names and the regular expression that the member is subscribed to."""
         return self.subscribed_names, self.subscribed_regex
 
 
