@@ -255,16 +255,17 @@ def _about(bench: Bench, machine: str, missing: dict[str, str], is_quick: bool) 
         if is_quick
         else "Medians of the last three runs, once they agree"
     )
+    steady = len(bench.machines[0].one_half)
     text = (
         f"{report.today()}, {report.kafkapy_version()}, `scripts/bench --cores`, {machine} before"
         f" the first run. Brokers and clients {where}. One client for each core, each with a topic"
         f" of one partition, acks=all, on one connection: requests of one record, 100 to 200 in"
         f" flight; batches of {BATCH_RECORDS} records, 5 in flight; or fetches of 1 MiB. A fixed"
-        f" rate: on {CONNECTIONS} connections. Each load takes {bench.scale.seconds:g} s, of which"
-        " those count in which all clients were at work: they send requests that were made before,"
-        f" so that they cost little beside a broker. {how}. A p99 is that of the"
-        " slowest client, and counts from when a request was due. In parentheses: divided by the"
-        " figure of one process."
+        f" rate: {steady} clients, on {CONNECTIONS} connections each. Each load takes"
+        f" {bench.scale.seconds:g} s, of which those count in which all clients were at work: they"
+        f" send requests that were made before, so that they cost little beside a broker. {how}. A"
+        " p99 is that of the slowest client, and counts from when a request was due. In"
+        " parentheses: divided by the figure of one process."
     )
     for name, why in missing.items():
         text += f" {name} is left out: {why}."
