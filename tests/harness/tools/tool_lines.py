@@ -21,8 +21,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    Message,
+    Producer,
+    ShareConsumer,
+    TopicPartition,
+)
 
+from kafkapy.admin.share_groups import describe_share_group
 from kafkapy.client.cluster import Cluster
 from tests.harness.processes.waiting import wait_until
 
@@ -30,7 +38,7 @@ DATA: Final = Path(__file__).parents[2] / "data" / "tools"
 COMMANDS: Final = DATA / "commands.txt"
 RECORD: Final = DATA / "record.json"
 DIFFERENCES: Final = DATA / "differences.toml"
-_BOOTSTRAP_FIRST: Final = frozenset({"transactions"})
+_BOOTSTRAP_FIRST: Final = frozenset({"features", "transactions"})
 _QUIET: Final = {"log_level": 0}
 
 
@@ -110,7 +118,7 @@ class Steps:
     def __init__(self, servers: str, directory: Path) -> None:
         self._servers = servers
         self._directory = directory
-        self._members: list[Consumer] = []
+        self._members: list[Consumer | ShareConsumer] = []
         self._producers: list[Producer] = []
 
     def do(self, line: ToolLine) -> None:
@@ -170,6 +178,27 @@ class Steps:
 
         wait_until(assigned, f"{client_id} in {group} has partitions", _LIMIT_S)
         self._members.append(consumer)
+
+    def sharer(self, group: str, topic: str, client_id: str) -> None:
+        """A member of a share group that stays, until the end of the run."""
+        consumer = ShareConsumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": group,
+                "client.id": client_id,
+                **_QUIET,
+            }
+        )
+        consumer.subscribe([topic])
+        self._members.append(consumer)
+
+        def assigned() -> bool:
+            consumer.poll(0.1)
+            with Cluster(self._servers) as cluster:
+                found = describe_share_group(cluster, group)
+            return any(member.assignment for member in found.members)
+
+        wait_until(assigned, f"{client_id} in {group} has partitions", _LIMIT_S)
 
     def begin(self, transactional_id: str, topic: str) -> None:
         """A transaction that is open, with one record, until the end of the run."""
