@@ -184,7 +184,7 @@ def run(say: Say) -> tuple[bool, str]:
     say(f"{total[0]} command lines, {total[1]} beside Kafka 4's own, {total[2]} wrong")
     rows = [[tool, *counts] for tool, counts in (*sorted(found.counts.items()), ("all", total))]
     head = ["tool", "command lines", "beside Kafka's own tool", "wrong"]
-    return not found.complaints, (
+    text = (
         f"{report.today()}, {report.kafkapy_version()}. One node of Apache Kafka"
         f" {apache_kafka.KAFKA_4.version} in KRaft mode (broker and controller, two log"
         " directories, `StandardAuthorizer`). The command lines of `tests/data/tools/kraft.txt`"
@@ -193,6 +193,6 @@ def run(say: Say) -> tuple[bool, str]:
         " and its exit status, but for widths of columns, orders that are a hash's, and the rules"
         " of `differences.toml`. Groups of the classic and of the new protocol, and share groups."
         " Replicas move between log directories; between brokers they cannot on one node. What"
-        " `__cluster_metadata` holds is not decoded, which `--cluster-metadata-decoder` says.\n\n"
-        + report.table(head, rows)
+        " `__cluster_metadata` holds is not decoded, which `--cluster-metadata-decoder` says."
     )
+    return not found.complaints, f"{report.wrapped(text)}\n\n{report.table(head, rows)}"
