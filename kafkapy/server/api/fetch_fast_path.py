@@ -197,7 +197,8 @@ class FetchFastPath:
         wait = self._wait
         assert wait is not None
         error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return self._encoded([FetchResult(wanted, error) for _, wanted in wait.pairs])
+        partitions = wait.session.partitions.values()  # in the order in which they are read next
+        return self._encoded([FetchResult(wanted, error) for wanted in partitions])
 
     def _answer(self) -> Parts:
         wait = self._wait

@@ -126,7 +126,7 @@ produces = st.builds(
 )
 
 
-def _two_topics(client: int, version: int, acks: int, first: str, second: str) -> Step:
+def append_to_both(client: int, version: int, acks: int, first: str, second: str) -> Step:
     def happen(world: World) -> None:
         message = request("t", 0, RECORDS[first], acks, None)
         message.topic_data += request("u", 0, RECORDS[second], acks, None).topic_data
@@ -136,7 +136,7 @@ def _two_topics(client: int, version: int, acks: int, first: str, second: str) -
 
 
 two_topics = st.builds(
-    _two_topics, st.integers(0, 1), st.sampled_from((9, 11, 13)), st.sampled_from((-1, 0, 1)),
+    append_to_both, st.integers(0, 1), st.sampled_from((9, 11, 13)), st.sampled_from((-1, 0, 1)),
     st.sampled_from(sorted(RECORDS)), st.sampled_from(sorted(RECORDS)),
 )  # fmt: skip
 

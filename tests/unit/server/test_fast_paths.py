@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafkapy.security.acls import Operation
-from tests.harness.cores.path_steps import HAPPENINGS, fetch, grant, produce, steps
+from tests.harness.cores.path_steps import HAPPENINGS, append_to_both, fetch, grant, produce, steps
 from tests.harness.cores.path_worlds import Step, World, disk_fails, has_fault, has_late_fault
 
 
@@ -94,6 +94,19 @@ def happening(what: str) -> Step:
             follows(({}, "nothing")),
             grant("User:follower", "kafka-cluster"),
             happening("600 ms pass"),
+        ],
+        [
+            *[append_to_both(0, 9, -1, "another", "another")] * 2,
+            fetch(
+                0,
+                [
+                    ([0], {}, False, "time"),
+                    ([0], {}, False, "other records"),
+                    ([1], {}, False, "nothing"),
+                ],
+            ),
+            grant("User:follower", "kafka-cluster"),
+            burst(acks=-1),
         ],
         [follows(({"offset": 9}, "nothing"), ({"leader_epoch": 1}, "time"))],
     ],
