@@ -8,9 +8,9 @@ every load by turns, until three runs in a row of each agree, or N times. There 
 as cores, in processes of their own; each uses one topic, and the topics are spread over the
 brokers. Where there are four cores or more, brokers have one half of them and clients the other,
 unless there are more brokers than that. Without Java there is no Apache Kafka in the table. Writes
-the part "Every core" of docs/evidence/benchmarks.md. --quick: the second of two runs of each, with
-less work. --json: rows that are in the file already are not measured again, so that a run may be
-broken off.
+the part "Every core, of N" of docs/evidence/benchmarks.md. --quick: the second of two runs of each,
+with less work. --json: rows that are in the file already are not measured again, so that a run may
+be broken off.
 """
 
 from __future__ import annotations
@@ -64,9 +64,10 @@ class Session:
 
     @contextmanager
     def topics(self, clients: int = 0) -> Iterator[list[str]]:
-        """A new topic for each client: as many as there are cores, if not told."""
+        """A new topic for each client; by default there are as many clients as cores."""
         self._made += 1
-        names = [f"bench-{self._made}-{index}" for index in range(clients or self._clients)]
+        count = clients or self._clients
+        names = [f"bench-{self._made}-{index}" for index in range(count)]
         self.machine.create_topics(names)
         yield names
         self.machine.delete_topics(names)

@@ -4,17 +4,15 @@ many groups, share groups, transactions.
 
 from __future__ import annotations
 
-import socket
-import struct
 import time
 from contextlib import closing
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import confluent_kafka
 
 from dev.bench.group_members import GROUPS, Members
-from dev.bench.loads import LIMIT_S
+from dev.bench.loads import LIMIT_S, RawClient
 from kafkapy.admin.configs import Resource, incremental_alter_configs
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.coordinators import find_coordinator
@@ -23,34 +21,11 @@ from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.headers import decode_response, encode_request
-from kafkapy.protocol.messages import response_class
-from kafkapy.protocol.schema import Message
+from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 
 Figures = dict[str, float]
 
 _IN_FLIGHT: Final = 20
-
-
-class _Connection:
-    """A connection with several requests in flight."""
-
-    def __init__(self, servers: str) -> None:
-        host, _, port = servers.partition(",")[0].rpartition(":")
-        self._socket = socket.create_connection((host, int(port)))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._answers = self._socket.makefile("rb")
-
-    def send(self, version: int, message: Message) -> None:
-        self._socket.sendall(encode_request(message, version, 0, "bench"))
-
-    def receive(self, version: int, message: Message) -> Any:
-        (size,) = struct.unpack(">i", self._answers.read(4))
-        answered = response_class(message.API_KEY)
-        return decode_response(answered, version, self._answers.read(size))[1]
-
-    def close(self) -> None:
-        self._answers.close()
-        self._socket.close()
 
 
 def rebalances(servers: str, topic: str, protocol: str, members: int, partitions: int) -> Figures:
@@ -64,16 +39,20 @@ def commits(servers: str, topic: str, groups: int, seconds: float) -> Figures:
     """Commits/s of one connection, each of another group, so many in flight."""
     _coordinate(servers, "group-0")
     offsets = {TopicPartition(topic, 0): 1}
-    requests = [commit_request(f"group-{number}", offsets) for number in range(groups)]
-    with Cluster(servers) as cluster, closing(_Connection(servers)) as connection:
+    requests = [
+        encode_request(commit_request(f"group-{number}", offsets), 8, 0, "bench")
+        for number in range(groups)
+    ]
+    with Cluster(servers) as cluster, closing(RawClient(servers)) as client:
 
         def take_answer() -> None:
-            code = ErrorCode(connection.receive(8, requests[0]).topics[0].partitions[0].error_code)
+            _, answer = decode_response(OffsetCommitResponse, 8, client.receive())
+            code = ErrorCode(answer.topics[0].partitions[0].error_code)
             if code is not ErrorCode.NONE:
                 raise ApiError(code)
 
-        def commit(message: Message) -> None:
-            connection.send(8, message)
+        def commit(message: bytes) -> None:
+            client.send(message)
             take_answer()
 
         for message in requests:  # the coordinator of each begins, and knows the group
@@ -82,7 +61,7 @@ def commits(servers: str, topic: str, groups: int, seconds: float) -> Figures:
         started = time.perf_counter()
         while (passed := time.perf_counter() - started) < seconds:
             while sent - answered < _IN_FLIGHT:
-                connection.send(8, requests[sent % groups])
+                client.send(requests[sent % groups])
                 sent += 1
             take_answer()
             answered += 1

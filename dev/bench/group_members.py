@@ -9,12 +9,11 @@ and of the network.
 from __future__ import annotations
 
 import selectors
-import socket
 import time
 from collections.abc import Callable, Generator
 from typing import Any, Final, NamedTuple
 
-from dev.bench.loads import LIMIT_S
+from dev.bench.loads import LIMIT_S, connected
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages import consumer_group_heartbeat as beats
@@ -155,9 +154,8 @@ GROUPS: Final[dict[str, Callable[[str, int], ClassicGroup | ConsumerGroup]]] = {
 class _Member:
     """A connection, and the request whose answer it expects: None while it rests."""
 
-    def __init__(self, address: tuple[str, int], life: Life) -> None:
-        self.socket = socket.create_connection(address)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, servers: str, life: Life) -> None:
+        self.socket = connected(servers)
         self._life = life
         self._received = b""
         self.expects: Request | None = Request(0, ApiVersionsRequest())
@@ -195,8 +193,7 @@ class Members:
     """The members of a group at the first of `servers`, which coordinates it."""
 
     def __init__(self, servers: str, group: ClassicGroup | ConsumerGroup) -> None:
-        host, _, port = servers.partition(",")[0].rpartition(":")
-        self._address = host, int(port)
+        self._servers = servers
         self._group = group
         self._members: list[_Member] = []
         self._selector = selectors.DefaultSelector()
@@ -207,7 +204,7 @@ class Members:
         """Seconds until so many members, new ones among them, have their share; all are connected
         before."""
         new = [
-            _Member(self._address, self._group.member(number))
+            _Member(self._servers, self._group.member(number))
             for number in range(len(self._members), count)
         ]
         self._members += new

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import select
-import socket
 import ssl
 import struct
 import time
@@ -33,12 +32,7 @@ class _Producer:
     def __init__(
         self, servers: str, topic: str, value_bytes: int = VALUE_BYTES, ca: str | None = None
     ) -> None:
-        host, _, port = servers.partition(",")[0].rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=30)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if ca is not None:
-            context = ssl.create_default_context(cafile=ca)
-            self.socket = context.wrap_socket(self.socket, server_hostname=host)
+        self.socket = loads.connected(servers, ca)
         self.socket.setblocking(False)
         self.due = 0
         self.answered = 0

@@ -72,17 +72,21 @@ def consume_librdkafka(servers: str, topic: str, count: int) -> float:
     return (got - LIST) / seconds
 
 
+def connected(servers: str, ca: str | None = None) -> socket.socket:
+    """A connection to the first of these; over TLS with the file of an authority to trust."""
+    host, _, port = servers.partition(",")[0].rpartition(":")
+    made = socket.create_connection((host, int(port)), timeout=LIMIT_S)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if ca is not None:
+        made = ssl.create_default_context(cafile=ca).wrap_socket(made, server_hostname=host)
+    return made
+
+
 class RawClient:
-    """A socket that sends ready-made requests and throws the answers away; over TLS with the file
-    of an authority to trust."""
+    """A connection that sends ready-made requests and gives their responses undecoded."""
 
     def __init__(self, servers: str, ca: str | None = None) -> None:
-        host, _, port = servers.partition(",")[0].rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=LIMIT_S)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if ca is not None:
-            context = ssl.create_default_context(cafile=ca)
-            self.socket = context.wrap_socket(self.socket, server_hostname=host)
+        self.socket = connected(servers, ca)
         self._buffer = memoryview(bytearray(8 << 20))
 
     def send(self, request: bytes) -> None:

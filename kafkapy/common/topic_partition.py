@@ -12,7 +12,6 @@ from kafkapy.common.errors import ApiError, ErrorCode
 GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 SHARE_GROUP_STATE_TOPIC: Final = "__share_group_state"
-_REMEMBERED_LENGTH_MAX: Final = 255
 INTERNAL_TOPICS: Final = frozenset(
     {GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC}
 )
@@ -88,6 +87,8 @@ def _hash(text: str) -> int:
     return value - 0x100000000 if value >= 0x80000000 else value
 
 
+_REMEMBERED_LENGTH_MAX: Final = 255
+"""Clients choose these ids; longer ones would take memory."""
 _remembered_hash = lru_cache(maxsize=4096)(_hash)
 
 

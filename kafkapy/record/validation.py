@@ -14,7 +14,7 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record import rewriting
-from kafkapy.record.batch_crc import bad_crc
+from kafkapy.record.batch_crc import bad_crc, validate_crc
 from kafkapy.record.batch_header import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
@@ -114,7 +114,6 @@ def prepare_client_batch(
 
 def prepare_internal_batch(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
     """The same for a batch of this broker's coordinators: control batches, any sequence may pass.
-    Their CRC and their records, which were made a moment ago, are not read again.
 
     Raises:
         ApiError: as `prepare_client_batch`.
@@ -122,7 +121,8 @@ def prepare_internal_batch(records: Buffer, rules: BatchRules, now_ms: int) -> P
     header = _single_batch(records)
     if len(records) > rules.max_message_bytes:
         raise too_large(len(records), rules)
-    return _prepare(header, records, rules, now_ms, is_own=True)
+    validate_crc(records, 0, header)
+    return _prepare(header, records, rules, now_ms)
 
 
 def _prepare(
@@ -131,8 +131,6 @@ def _prepare(
     rules: BatchRules,
     now_ms: int,
     room: Room | None = None,
-    *,
-    is_own: bool = False,
 ) -> PreparedBatch:
     """Apply the topic's config to a sound batch; the last line is the hot path's end."""
     codec = header.attributes & CODEC_MASK
@@ -148,7 +146,7 @@ def _prepare(
     if is_bounded and not rules.log_append_time:
         check_timestamp(header.base_timestamp, rules, now_ms)
         check_timestamp(header.max_timestamp, rules, now_ms)
-    if rules.compacted and not is_own:
+    if rules.compacted:
         rewriting.check_keys(records, header, room)
     recompress = rules.codec is not None and rules.codec != codec and not header.is_control
     if recompress or rules.log_append_time:

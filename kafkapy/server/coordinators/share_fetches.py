@@ -6,7 +6,7 @@ Kafka: `DelayedShareFetch`, `ShareFetchUtils`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -158,12 +158,20 @@ class ShareFetches:
             offset, end = shares.next_fetch_offset, partition.upper_bound(CONSUMER, isolation)
             if offset >= end:
                 return None
-            batches = _Batches()
-            free = 0
-            for found in _chunks(partition, offset, end, max_bytes, isolation, is_first=is_first):
-                free += shares.free_count(batches.add(found))
-                if free >= max_records:
+            # In chunks: clients allow for 50 MB, and get 500 records.
+            batches, free, position = _Batches(), 0, offset
+            while free < max_records and position < end and batches.size < max_bytes:
+                left = max_bytes - batches.size
+                found = partition.log.read(
+                    position, min(left, _CHUNK_BYTES), end, True, isolation == READ_COMMITTED
+                )
+                if len(found.records) > left and (batches.rows or not is_first):
                     break
+                added = batches.add(found)
+                if not added:
+                    break
+                free += shares.free_count(added)
+                position = added[-1].last + 1
         except ApiError as refusal:
             return ShareRow(wanted, refusal.code)
         except LogDirFailure as failure:
@@ -195,26 +203,6 @@ class ShareFetches:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         partition.check_leader(-1)
         return self._shares.find(wanted.key, partition), partition
-
-
-def _chunks(
-    partition: Partition, offset: int, end: int, max_bytes: int, isolation: int, *, is_first: bool
-) -> Iterator[FetchDataInfo]:
-    """Reads from one offset to another, of at most so many bytes together; the first batch of all
-    is there in any case if this is the `is_first` partition. Clients allow for 50 MB, of which they
-    get 500 records."""
-    left, may_exceed = max_bytes, is_first
-    while offset < end and (left > 0 or may_exceed):
-        found = partition.log.read(
-            offset, min(left, _CHUNK_BYTES), end, True, isolation == READ_COMMITTED
-        )
-        headers = [header for _, header in iter_headers(found.records)]
-        size = sum(header.size for header in headers)
-        if not headers or (size > left and not may_exceed):
-            return
-        yield found
-        left, may_exceed = left - size, False
-        offset = headers[-1].last_offset + 1
 
 
 class _DelayedShareFetch(DelayedOperation):
@@ -262,9 +250,14 @@ class _Batches:
     ends: list[int] = field(default_factory=list)
     aborted: list[RecordBatch] = field(default_factory=list)
 
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.ends[-1] if self.ends else 0
+
     def add(self, found: FetchDataInfo) -> list[RecordBatch]:
         """Add those of one more read, which follow the others; returns their offsets."""
-        before, added = self.ends[-1] if self.ends else 0, len(self.rows)
+        before, added = self.size, len(self.rows)
         starts = {
             (each.producer_id, each.first_offset) for each in found.aborted_transactions or ()
         }
@@ -284,7 +277,7 @@ class _Batches:
                     open_aborted.discard(producer_id)
                 else:
                     self.aborted.append(row)
-        self.chunks.append(memoryview(found.records)[: self.ends[-1] - before])
+        self.chunks.append(memoryview(found.records)[: self.size - before])
         return self.rows[added:]
 
     def cut(self, acquired: Sequence[Acquired]) -> memoryview:

@@ -16,7 +16,7 @@ from kafkapy.record.validation import (
     prepare_client_batch,
     prepare_internal_batch,
 )
-from tests.harness.storage.batches import NOW_MS, ROWS, any_row, patched, raw_batch
+from tests.harness.storage.batches import NOW_MS, ROWS, any_row, patched, raw_batch, rows
 from tests.harness.storage.legacy_messages import message
 
 RULES = BatchRules()
@@ -175,6 +175,9 @@ def test_a_coordinator_may_write_what_a_client_may_not() -> None:
 
 
 def test_a_coordinators_bytes_are_checked_too() -> None:
-    for bad in (BATCH[:-1], patched(BATCH, attributes=7)):
+    for bad in (patched(BATCH, crc=1), BATCH[:-1], patched(BATCH, attributes=7)):
         with pytest.raises(ApiError):
             prepare_internal_batch(bad, RULES, NOW_MS)
+    compacted = BatchRules(compacted=True)
+    with pytest.raises(ApiError, match="without key"):
+        prepare_internal_batch(build_batch(rows(1, key=None)), compacted, NOW_MS)

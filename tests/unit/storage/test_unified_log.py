@@ -290,10 +290,13 @@ def test_a_lying_count_neither_moves_the_end_nor_rolls(tmp_path: Path) -> None:
     assert (builder.log.log_end_offset, builder.bases()) == (1, [0])
 
 
-def test_a_compacted_log_takes_no_record_that_cannot_be_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("origin", [AppendOrigin.CLIENT, AppendOrigin.COORDINATOR])
+def test_a_compacted_log_takes_no_record_that_cannot_be_read(
+    tmp_path: Path, origin: AppendOrigin
+) -> None:
     builder = LogBuilder(tmp_path, cleanup_policy="compact,delete").append()
     lying = row_bytes(b"\x00\x00\x00\x02k\x7fv\x00")
     with pytest.raises(ApiError) as refused:
-        builder.add(raw_batch(lying, 1))
+        builder.add(raw_batch(lying, 1), origin)
     assert refused.value.code is ErrorCode.INVALID_RECORD
     assert builder.log.log_end_offset == 1

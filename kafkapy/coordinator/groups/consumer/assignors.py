@@ -79,8 +79,8 @@ def _held(members: Members, counts: Mapping[Uuid, int]) -> dict[str, Assignment]
 
 
 def _fill_quotas(held: dict[str, Assignment], counts: Mapping[Uuid, int]) -> None:
-    """All members have these topics. Those that have most get the larger quota. What is right
-    already is not touched: most members of a large group keep all they have."""
+    """All members have these topics. Those that have most get the larger quota. A member within its
+    quota keeps its assignment object: in a large group those are most."""
     if not held:
         return
     sizes = {m: sum(len(indexes) for indexes in mine.values()) for m, mine in held.items()}
@@ -95,7 +95,7 @@ def _fill_quotas(held: dict[str, Assignment], counts: Mapping[Uuid, int]) -> Non
     for assignment in held.values():
         for topic_id, indexes in assignment.items():
             taken[topic_id] |= indexes
-    free = iter(
+    free = (
         TopicIdPartition(topic_id, index)
         for topic_id, count in counts.items()
         for index in range(count)

@@ -42,7 +42,7 @@ def test_the_cores_of_this_process_are_as_before() -> None:
     assert os.sched_getaffinity(0) == before
 
 
-def test_what_counts_is_the_time_in_which_all_clients_work() -> None:
+def test_the_rate_is_that_of_the_time_in_which_all_clients_work() -> None:
     """The second begins late, and the first goes on alone."""
     first = [(0.0, 0.0), (1.0, 50.0), (2.0, 150.0), (4.0, 1150.0)]
     second = [(1.5, 0.0), (3.0, 300.0)]
