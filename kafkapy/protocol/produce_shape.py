@@ -48,12 +48,14 @@ _MARKS: Final = (
     0x2B80_E6D4_5C91_37AF,
     0x7C05_98F2_4B6E_D1A3,
 )
+_THROTTLE_TIME: Final = Layout(">i")
+_THROTTLE_TIME_MARK: Final = 0x4E93_B7D5
 
 
 class ProduceShape:
     """Requests with one topic and one partition, alike but for correlation id, index, records."""
 
-    __slots__ = ("_at", "_head", "_is_flexible", "_prefix", "_response", "_tail", "acks",
+    __slots__ = ("_at", "_end", "_head", "_is_flexible", "_prefix", "_response", "_tail", "acks",
                  "timeout_ms", "topic", "topic_id", "version")  # fmt: skip
 
     def __init__(self, header: RequestHeader, request: ProduceRequest) -> None:
@@ -98,11 +100,14 @@ class ProduceShape:
         answer = ProduceResponse(
             responses=[
                 TopicProduceResponse(name=self.topic, topic_id=topic_id, partition_responses=[row])
-            ]
+            ],
+            throttle_time_ms=_THROTTLE_TIME_MARK,
         )
         whole = b"".join(encode_response(answer, ApiKey.PRODUCE, version, 0))
-        self._head, _, self._tail = whole[_SIZE_AND_CORRELATION:].partition(_ROW.pack(*_MARKS))
-        self._response = Layout(f">ii{len(self._head)}sihqqq{len(self._tail)}s")
+        self._head, _, rest = whole[_SIZE_AND_CORRELATION:].partition(_ROW.pack(*_MARKS))
+        self._tail, _, self._end = rest.partition(_THROTTLE_TIME.pack(_THROTTLE_TIME_MARK))
+        head, tail, end = len(self._head), len(self._tail), len(self._end)
+        self._response = Layout(f">ii{head}sihqqq{tail}si{end}s")
 
     @classmethod
     def of(cls, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> Self | None:
@@ -150,11 +155,12 @@ class ProduceShape:
         base_offset: int,
         log_append_time: int,
         log_start_offset: int,
+        throttle_time_ms: int,
     ) -> bytes:
         """The whole frame, size prefix first, that says where the records are; or what became of
         them after they were appended."""
         layout = self._response
         return layout.pack(
             layout.size - 4, correlation_id, self._head, index, error_code, base_offset,
-            log_append_time, log_start_offset, self._tail,
+            log_append_time, log_start_offset, self._tail, throttle_time_ms, self._end,
         )  # fmt: skip

@@ -451,7 +451,7 @@ class Broker:
             turns,
             self._verifier,
             cluster,
-            self._quotas,
+            throttler,
             authorization,
         )
         fetch = handler_table.fetch_paths(

@@ -94,7 +94,7 @@ def produce_paths(
     turns: Turns,
     verifier: TransactionVerifier,
     cluster: ClusterView,
-    quotas: ClientQuotas,
+    throttler: Throttler,
     authorization: Authorization,
 ) -> Paths[ProduceFastPath]:
     """Produce, key 0."""
@@ -102,7 +102,7 @@ def produce_paths(
     general = handlers.produce.Handler(replicas, metrics, clock, turns, verifier, answers)
     who = authorization.authorizer
     fast = partial(
-        ProduceFastPath, replicas, metrics, clock, verifier, answers, cluster, quotas, who
+        ProduceFastPath, replicas, metrics, clock, verifier, answers, cluster, throttler, who
     )
     return Paths(general.handle, fast)
 

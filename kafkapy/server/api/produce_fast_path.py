@@ -2,8 +2,8 @@
 
 Hot file. A request with the shape of its connection's last ones is appended as in the handler
 (`produce_append`), and its response is packed into a template. Other requests - another shape, a
-client that ACLs refuse or a quota limits, a transaction that must be verified - take the general
-path of `Dispatcher`, before anything is done here. With acks=all the response waits in the
+client that ACLs refuse or whose time has a quota, a transaction that must be verified - take the
+general path of `Dispatcher`, before anything is done here. With acks=all the response waits in the
 purgatory as on the general path. State per connection: the shape, the last topic, and the decisions
 that still hold.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader, encode_response
 from kafkapy.protocol.messages.produce import (
@@ -31,8 +32,7 @@ from kafkapy.server.api.authorization_rules import needs_of_produce
 from kafkapy.server.api.produce_append import answer_later, append, unverified, wait_of, writing
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.standing_decision import StandingDecision
-from kafkapy.server.api.throttler import CHARGED_FOR_PRODUCE
-from kafkapy.server.quotas.client_quotas import client_named
+from kafkapy.server.quotas.client_quotas import Client, client_named
 from kafkapy.server.requests.outcomes import (
     CLOSE_CONNECTION,
     NO_RESPONSE,
@@ -47,20 +47,20 @@ if TYPE_CHECKING:
     from kafkapy.metadata.acl_authorizer import AclAuthorizer
     from kafkapy.server.api.cluster_view import ClusterView
     from kafkapy.server.api.produce_answer import ProduceAnswers
-    from kafkapy.server.api.standing_decision import Authenticated
+    from kafkapy.server.api.throttler import Throttler
     from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
     from kafkapy.server.counts.metrics import Metrics
-    from kafkapy.server.quotas.client_quotas import ClientQuotas
     from kafkapy.server.replicas.replica_manager import ReplicaManager
-    from kafkapy.server.requests.request_handler import Parts
+    from kafkapy.server.requests.request_handler import Caller, Parts
 
 
 class ProduceFastPath:
     """One connection's requests to one topic. `context` is that of any request of the shape."""
 
-    __slots__ = ("_answers", "_authorizer", "_client", "_client_id", "_clock", "_cluster",
+    __slots__ = ("_answers", "_authorizer", "_client_id", "_clock", "_cluster", "_connection",
                  "_context", "_last_topic", "_metrics", "_quotas", "_replicas", "_right", "_shape",
-                 "_transactional_id", "_unlimited", "_verifier", "times")  # fmt: skip
+                 "_throttler", "_transactional_id", "_unlimited", "_untimed", "_verifier",
+                 "times")  # fmt: skip
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class ProduceFastPath:
         verifier: TransactionVerifier,
         answers: ProduceAnswers,
         cluster: ClusterView,
-        quotas: ClientQuotas,
+        throttler: Throttler,
         authorizer: AclAuthorizer | None,
         context: RequestContext,
-        client: Authenticated,
+        connection: Caller,
     ) -> None:
         self._replicas = replicas
         self._metrics = metrics
@@ -81,10 +81,11 @@ class ProduceFastPath:
         self._verifier = verifier
         self._answers = answers
         self._cluster = cluster
-        self._quotas = quotas
+        self._throttler = throttler
+        self._quotas = throttler.quotas
         self._authorizer = authorizer
         self._context = context
-        self._client = client
+        self._connection = connection
         self._client_id: str | None = None
         self._last_topic: str | None = None
         self._shape: ProduceShape | None = None
@@ -92,6 +93,7 @@ class ProduceFastPath:
         self.times = metrics.requests.by_name["Produce"]
         self._right: StandingDecision | None = None  # None: without an authorizer
         self._unlimited: StandingDecision
+        self._untimed: StandingDecision
 
     def learn(self, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> None:
         """Prepare for later requests, after one on the general path with the same topic as the one
@@ -114,20 +116,25 @@ class ProduceFastPath:
         """Begin new decisions about this connection's client, for the present shape."""
         context, shape = self._context, self._shape
         assert shape is not None
-        authorizer, quotas = self._authorizer, self._quotas
-        client_id = self._client_id
-        self._unlimited = StandingDecision(
-            quotas,
-            self._client,
-            lambda user: not quotas.limit(client_named(user, client_id), CHARGED_FOR_PRODUCE),
-        )
+        authorizer = self._authorizer
+        self._unlimited = self._without_quota(QuotaKind.PRODUCE)
+        self._untimed = self._without_quota(QuotaKind.REQUEST)
         if authorizer is not None:
             needs = needs_of_produce(shape.topic, self._transactional_id)
             self._right = StandingDecision(
                 authorizer,
-                self._client,
+                self._connection,
                 lambda user: are_allowed(authorizer, user, context.client_host, needs),
             )
+
+    def _without_quota(self, kind: QuotaKind) -> StandingDecision:
+        """The decision whether the client has no quota of this kind."""
+        find, client_id = self._quotas.by_kind[kind].table.find, self._client_id
+        return StandingDecision(
+            self._quotas,
+            self._connection,
+            lambda user: find(*client_named(user, client_id)) is None,
+        )
 
     def close(self) -> None:
         """Handle the end of the connection. Its waiting operations are abandoned."""
@@ -151,8 +158,12 @@ class ProduceFastPath:
         right = self._right
         if right is not None and not right.holds():
             return None
-        if self._quotas.are_set and not self._unlimited.holds():
-            return None
+        charged: Client | None = None
+        if self._quotas.are_set:
+            if not self._untimed.holds():
+                return None
+            if not self._unlimited.holds():
+                charged = client_named(self._connection.principal, self._client_id)
         if transactional_header(records) is not None and self._is_to_be_verified(index, records):
             return None
         acks = shape.acks
@@ -162,19 +173,25 @@ class ProduceFastPath:
                 self._client_id, None, topic_id,
             )  # fmt: skip
         except ApiError as error:
-            return self._refused(correlation_id, index, error)
+            return self._refused(correlation_id, index, error, charged, len(frame))
         except TakesLong:
             return None
-        if acks == 0:
-            return NO_RESPONSE
         if acks == -1:
             wait = wait_of(info, partition)
             if wait is not None:
-                return self._wait(shape, correlation_id, wait, info)
+                return self._wait(correlation_id, wait, info, charged, len(frame))
+        pause_ms = self._charge(charged, len(frame))
+        if acks == 0:
+            return NO_RESPONSE
         return shape.response(
             correlation_id, index, 0, info.first_offset, info.log_append_time,
-            info.log_start_offset,
+            info.log_start_offset, pause_ms,
         )  # fmt: skip
+
+    def _charge(self, client: Client | None, size_bytes: int) -> int:
+        if client is None:
+            return 0
+        return self._throttler.charge_produce(self._connection, client, size_bytes)
 
     def _is_to_be_verified(self, index: int, records: memoryview) -> bool:
         """Whether a transactional batch is refused, or must wait for the coordinator."""
@@ -188,7 +205,14 @@ class ProduceFastPath:
         except ApiError:
             return True
 
-    def _refused(self, correlation_id: int, index: int, error: ApiError) -> Parts | CloseConnection:
+    def _refused(
+        self,
+        correlation_id: int,
+        index: int,
+        error: ApiError,
+        charged: Client | None,
+        size_bytes: int,
+    ) -> Parts | CloseConnection:
         shape = self._shape
         assert shape is not None
         row = PartitionProduceResponse(index=index)
@@ -200,18 +224,25 @@ class ProduceFastPath:
         )
         response = ProduceResponse(responses=[topic])
         self._answers.add_leaders(self._context, response)
+        response.throttle_time_ms = self._charge(charged, size_bytes)
         return encode_response(response, ApiKey.PRODUCE, shape.version, correlation_id)
 
     def _wait(
-        self, shape: ProduceShape, correlation_id: int, wait: ProduceWait, info: LogAppendInfo
+        self,
+        correlation_id: int,
+        wait: ProduceWait,
+        info: LogAppendInfo,
+        charged: Client | None,
+        size_bytes: int,
     ) -> Pending[bytes]:
-        index = wait.partition.topic_partition.partition
+        shape, index = self._shape, wait.partition.topic_partition.partition
+        assert shape is not None
 
         def answer() -> bytes:
             offset = info.first_offset if wait.error is ErrorCode.NONE else -1
             return shape.response(
                 correlation_id, index, wait.error, offset, info.log_append_time,
-                info.log_start_offset,
+                info.log_start_offset, self._charge(charged, size_bytes),
             )  # fmt: skip
 
         return answer_later(self._replicas, self._clock, shape.timeout_ms, [wait], answer)

@@ -41,8 +41,6 @@ _MUTATIONS: Final = frozenset(
     {ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS}
 )
 
-CHARGED_FOR_PRODUCE: Final = (QuotaKind.REQUEST, QuotaKind.PRODUCE)
-
 Pauses = dict[QuotaKind, int]  # ms
 
 
@@ -108,6 +106,13 @@ class Throttler:
             return response
 
         return then(outcome, charge)
+
+    def charge_produce(self, connection: Caller, client: Client, size_bytes: int) -> int:
+        """Charge a produce request of so many bytes to a client that has no quota of time. Returns
+        the pause in ms, which begins.
+        """
+        pauses = self._charge(client, {QuotaKind.PRODUCE: size_bytes})
+        return self._pause(connection, client, pauses)
 
     def meter(self, context: Asked) -> FetchMeter:
         """The meter of a consumer's fetch that begins now."""

@@ -7,7 +7,7 @@ request looks at where there is none. What a pause does to a connection is `thro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
@@ -157,10 +157,6 @@ class ClientQuotas:
             quota.table.set(user, client_id, limits.get(kind))
         self.are_set = any(len(quota.table) for quota in self.by_kind.values())
         self.version += 1
-
-    def limit(self, client: Client, kinds: Iterable[QuotaKind]) -> bool:
-        """Whether a client has a quota of any of these kinds."""
-        return any(self.by_kind[kind].table.find(*client) is not None for kind in kinds)
 
     def mutations(self, client: Client, strict: bool) -> Mutations:
         """The changes that a request of a client may make."""

@@ -299,6 +299,7 @@ HAPPENINGS: Final = (
     _step("an append has a fault", _fails(worlds.has_fault)),
     _step("an append has a late fault", _fails(worlds.has_late_fault)),
     _step("quota of a", _limit("a", producer_byte_rate=100)),
+    _step("large quota of a", _limit("a", producer_byte_rate=10**9)),
     _step("quota of others", _limit("z", producer_byte_rate=1)),
     _step("mutation quota of a", _limit("a", controller_mutation_rate=1)),
     _step("no quota", lambda w: [_limit(user)(w) for user in "az"]),

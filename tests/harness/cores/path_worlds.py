@@ -20,6 +20,7 @@ from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartitio
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.coordinator.transactions.messages import PartitionsResult
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages.fetch import FetchResponse
@@ -262,6 +263,11 @@ class World:
                 for session in parts.fetch_sessions._sessions.values()
             ],
             "timers": self.parts.timers.delays_s,
+            "charged": {
+                kind: [(tags, usage.rate.rate(parts.clock.now_ms))
+                       for tags, usage in parts.client_quotas.by_kind[kind].items()]
+                for kind in (QuotaKind.PRODUCE, QuotaKind.FETCH)
+            },
         }  # fmt: skip
 
 

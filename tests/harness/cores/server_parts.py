@@ -243,7 +243,7 @@ class Parts:
             self.turns,
             self.verifier,
             self.cluster,
-            self.client_quotas,
+            self.throttler,
             self.authorization,
         )
 

@@ -163,6 +163,7 @@ def test_what_has_no_shape(message: ProduceRequest, version: int) -> None:
     index=INT32,
     error_code=st.integers(-1, 127),
     offsets=st.tuples(INT64, INT64, INT64),
+    throttle_time_ms=st.integers(0, 2**31 - 1),
 )
 def test_the_answer_is_the_codecs(
     message: ProduceRequest,
@@ -171,6 +172,7 @@ def test_the_answer_is_the_codecs(
     index: int,
     error_code: int,
     offsets: tuple[int, int, int],
+    throttle_time_ms: int,
 ) -> None:
     topic = message.topic_data[0]
     topic.partition_data = [PartitionProduceData(index=0, records=b"")]
@@ -182,10 +184,13 @@ def test_the_answer_is_the_codecs(
         log_start_offset=offsets[2],
     )
     answer = ProduceResponse(
-        responses=[TopicProduceResponse(name=topic.name, partition_responses=[row])]
+        responses=[TopicProduceResponse(name=topic.name, partition_responses=[row])],
+        throttle_time_ms=throttle_time_ms,
     )
     expected = b"".join(encode_response(answer, ApiKey.PRODUCE, version, correlation_id))
-    packed = shape_of(message, version).response(correlation_id, index, error_code, *offsets)
+    packed = shape_of(message, version).response(
+        correlation_id, index, error_code, *offsets, throttle_time_ms
+    )
     assert packed == expected
 
 

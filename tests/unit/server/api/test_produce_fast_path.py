@@ -415,7 +415,7 @@ def test_a_transactional_id_needs_its_own_right(
     assert row.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-def test_quotas_of_others_are_no_reason_to_leave_the_fast_path(
+def test_only_a_quota_of_its_time_is_a_reason_to_leave_the_fast_path(
     parts: Parts, producer: Producer
 ) -> None:
     quotas = parts.client_quotas
@@ -425,5 +425,8 @@ def test_quotas_of_others_are_no_reason_to_leave_the_fast_path(
     producer.send(*[request() for _ in range(3)])
     assert producer.general_requests == 2
     quotas.update("clients", "me", {"producer_byte_rate": "1000000"})
+    producer.send(request())
+    assert producer.general_requests == 2
+    quotas.update("clients", "me", {"request_percentage": "1000000"})
     producer.send(request())
     assert producer.general_requests == 3

@@ -88,12 +88,17 @@ def test_a_producer_is_told_at_once_and_then_has_to_wait(
     assert client.transport.sent
 
 
-def test_the_fast_path_of_a_producer_knows_no_quotas_and_is_not_taken(
-    parts: Parts, client: Client, timers: FakeTimers
+@pytest.mark.parametrize(
+    "quota", [{"producer_byte_rate": 1}, {"request_percentage": 1e-9}], ids=str
+)
+def test_a_producer_on_its_fast_path_is_throttled_too(
+    parts: Parts, client: Client, timers: FakeTimers, quota: dict[str, float]
 ) -> None:
     assert [produced(client) for _ in range(3)] == [0, 0, 0]
-    limit(parts, producer_byte_rate=1)
-    assert produced(client) > 0
+    limit(parts, **quota)
+    pause_ms = produced(client)
+    assert pause_ms > 0
+    assert timers.delays_s == [pause_ms / 1000]
     timers.fire()
     limit(parts)
     assert produced(client) == 0
