@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import (
+    CODEC_MASK,
     HEADER_SIZE,
     INT64_MAX,
     INT64_MIN,
@@ -133,9 +134,10 @@ def records_view(
     buf: Buffer, header: BatchHeader, position: int = 0, max_bytes: int | None = None
 ) -> bytes:
     """The same, or a view of what is too large to be copied, which reads as bytes do."""
-    section = memoryview(buf)[position + HEADER_SIZE : position + header.size]
-    limit = DECOMPRESSED_BYTES_MAX if max_bytes is None else max_bytes
-    payload: Any = decompress_view(header.codec, section, limit)
+    payload: Any = memoryview(buf)[position + HEADER_SIZE : position + header.size]
+    if header.attributes & CODEC_MASK:
+        limit = DECOMPRESSED_BYTES_MAX if max_bytes is None else max_bytes
+        payload = decompress_view(header.codec, payload, limit)
     return payload if len(payload) > _COPIED_BYTES_MAX else bytes(payload)
 
 

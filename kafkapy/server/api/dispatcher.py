@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-_FETCH: Final = int(ApiKey.FETCH)
+_ROWS_ANSWER_ROWS: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT})
 _NOT_MESSAGES: Final = (Pending, NoResponse, CloseConnection)
 _NOT_TO_ENCODE: Final = (list, NoResponse, CloseConnection, ProtocolViolation)
 
@@ -122,9 +122,9 @@ class Dispatcher:
             outcome = self._throttler.settle(connection, context, request, outcome, seconds)
         if isinstance(outcome, _NOT_MESSAGES):
             return outcome
-        if header.api_key > _FETCH:
+        if header.api_key not in _ROWS_ANSWER_ROWS:
             return self.encode(header, outcome)
-        # Hot: rows answer rows, and those of the request were few enough to be decoded at once.
+        # Hot: those of the request were few enough to be decoded at once.
         return encode_response(outcome, header.api_key, version, header.correlation_id)
 
     def _handle_large(

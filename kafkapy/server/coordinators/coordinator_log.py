@@ -61,13 +61,16 @@ def append_and_wait(
     except ApiError as error:
         appended(error.code, -1)
         return
+    if acks != -1:
+        appended(ErrorCode.NONE, info.first_offset)
+        return
     wait = ProduceWait(partition, info.last_offset + 1)
-    operation = DelayedProduce(
-        deadline_ms,
-        [wait] if acks == -1 else [],
-        lambda: appended(wait.error if acks == -1 else ErrorCode.NONE, info.first_offset),
-    )
-    replicas.produce_purgatory.try_complete_else_watch(operation, [topic_partition])
+    wait.settle()
+    if not wait.waiting:
+        appended(wait.error, info.first_offset)
+        return
+    operation = DelayedProduce(deadline_ms, [wait], lambda: appended(wait.error, info.first_offset))
+    replicas.produce_purgatory.watch(operation, [topic_partition])
 
 
 class CoordinatorLog:

@@ -146,11 +146,9 @@ class CoordinatorService(Generic[C, E]):
         self._arm()
 
     def _appended(self, append: Append, error: ErrorCode, base_offset: int) -> None:
-        self.run(
-            lambda now_ms: self.coordinator.append_completed(
-                now_ms, append.append_id, error, base_offset
-            )
-        )
+        now_ms = self._clock.monotonic_ms()
+        completed = self.coordinator.append_completed
+        self._perform(completed(now_ms, append.append_id, error, base_offset))
 
     # timers
 
