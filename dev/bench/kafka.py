@@ -233,16 +233,17 @@ def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> Non
         options.json.write_text(json.dumps(figures, indent=1))
     if options.no_write or options.only:
         return
+    head = report.wrapped(f"{about} {results.summary()}")
     if options.part:
-        text = f"{about} {results.summary()}\n\n{table}"
-        report.replace_part(document, f"{page.title}: {options.part}", text, "")
+        title = f"{page.title}: {options.part}"
+        report.replace_part(document, title, f"{head}\n\n{table}", "")
         return
     version = page.release.version
     plot(results.lines, document.parent / page.plot, version)
     document.with_name(page.files).write_text(json.dumps(figures, indent=1) + "\n")
     caption = f"rates of kafkapy divided by those of Apache Kafka {version}"
     notes = NOTES.format(mode=page.mode)
-    text = f"{about} {results.summary()} {notes}\n\n![{caption}]({page.plot})\n\n{table}"
+    text = f"{head}{notes}\n\n![{caption}]({page.plot})\n\n{table}"
     report.replace_part(document, page.title, text, "")
 
 
