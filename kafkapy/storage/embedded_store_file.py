@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import errno
+from contextlib import suppress
 from typing import Final
 
-from kafkapy.storage.filesystem import File, FileSystem, read_file, write_atomically
+from kafkapy.storage.filesystem import TEMPORARY_SUFFIX, File, FileSystem, read_file
 
 EMBEDDED_STORE_FILE: Final = "embedded-store"
 """The file of a broker, in its first log directory."""
+
+_UNSYNCED_BYTES_MAX: Final = 1 << 20  # of a rewrite: the fsync at its end has no more to do
 
 
 class EmbeddedStoreFile:
@@ -24,6 +28,8 @@ class EmbeddedStoreFile:
         self._path = path
         self._file: File | None = None
         self._size = 0
+        self._rewrite: Rewrite | None = None
+        self._is_renamed = False  # and may have its old content again after a crash
 
     def read(self) -> bytes:
         if not self._fs.stat(self._path):
@@ -32,6 +38,7 @@ class EmbeddedStoreFile:
         return read_file(self._fs, self._path)
 
     def append(self, data: bytes) -> None:
+        self._sync_name()
         file = self._open()
         file.pwritev([data], self._size)
         file.fsync()
@@ -43,20 +50,80 @@ class EmbeddedStoreFile:
         file.fsync()
         self._size = size
 
-    def replace(self, data: bytes) -> None:
-        self.close()
-        write_atomically(self._fs, self._path, data, private=True)
-        self._size = len(data)
+    def rewrite(self) -> Rewrite:
+        if self._rewrite is not None:
+            self._rewrite.abandon()
+        self._rewrite = Rewrite(self._fs, self._path + TEMPORARY_SUFFIX, self)
+        return self._rewrite
+
+    def replaced_by(self, temporary: str) -> None:
+        """A rewrite is complete in its file. Raises OSError: this one stays."""
+        self._close_file()
+        self._fs.rename(temporary, self._path)
+        self._is_renamed = True
+        with suppress(OSError):  # the next append tries again, and says so
+            self._sync_name()
 
     def close(self) -> None:
-        """Close the file; the next append opens it again."""
+        """Close the file, and abandon a rewrite; the next append opens it again."""
+        if self._rewrite is not None:
+            self._rewrite.abandon()
+        self._close_file()
+
+    def _close_file(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _sync_name(self) -> None:
+        if self._is_renamed:
+            self._fs.fsync_dir(self._path.rpartition("/")[0])
+            self._is_renamed = False
 
     def _open(self) -> File:
         if self._file is None:
             self._fs.make_private(self._path)
             self._file = self._fs.open(self._path)
             self._size = self._file.size()
+        return self._file
+
+
+class Rewrite:
+    """The next content of an `EmbeddedStoreFile`, in a file beside it."""
+
+    def __init__(self, fs: FileSystem, path: str, store: EmbeddedStoreFile) -> None:
+        self._fs = fs
+        self._path = path
+        self._store = store
+        fs.remove(path)
+        fs.make_private(path)
+        self._file: File | None = fs.open(path, create=True)
+        self._size = self._synced = 0
+
+    def write(self, data: bytes) -> None:
+        file = self._opened()
+        file.pwritev([data], self._size)
+        self._size += len(data)
+        if self._size - self._synced >= _UNSYNCED_BYTES_MAX:
+            file.fsync()
+            self._synced = self._size
+
+    def finish(self, head: bytes) -> None:
+        file = self._opened()
+        file.pwritev([head], 0)
+        file.fsync()
+        file.close()
+        self._file = None
+        self._store.replaced_by(self._path)
+
+    def abandon(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            with suppress(OSError):  # the next rewrite removes it
+                self._fs.remove(self._path)
+
+    def _opened(self) -> File:
+        if self._file is None:
+            raise OSError(errno.EBADF, "the rewrite was abandoned", self._path)
         return self._file

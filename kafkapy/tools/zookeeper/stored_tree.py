@@ -23,7 +23,7 @@ _SYSTEM: Final = "/zookeeper"
 
 
 class _ReadOnly:
-    """The `JournalFile` of a journal that is only read."""
+    """The `JournalFile` of a journal that is only read, and what it would be rewritten to."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -37,8 +37,17 @@ class _ReadOnly:
     def truncate(self, size: int) -> None:
         """Nothing is written."""
 
-    def replace(self, data: bytes) -> None:
+    def rewrite(self) -> _ReadOnly:
+        return self
+
+    def write(self, data: bytes) -> None:
         """Nothing is written."""
+
+    def finish(self, head: bytes) -> None:
+        """Nothing is written."""
+
+    def abandon(self) -> None:
+        """Nothing was written."""
 
 
 def read_stored_tree(directory: Path) -> FoundTree:

@@ -4,7 +4,8 @@ A frame is `u32 length, u32 CRC-32 of the payload, payload`, big-endian, the pay
 transaction, or a list of those that are made durable together. Every append is forced to disk
 before a reply is sent, so a crash can damage only the last frame: recovery truncates at the first
 incomplete frame. After any other damage the store does not start, since a cluster must not lose
-topics silently. Each recovery writes a new snapshot.
+topics silently. Each recovery writes a new snapshot. When the file has doubled, appends write one
+too, a slice each: a whole one would make everybody wait.
 
 Format 2 adds the data of a ZooKeeper server: ACLs, sessions, null data. Format 1 is read as well.
 """
@@ -16,6 +17,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any, Final, Protocol
 
 import orjson
@@ -46,6 +48,9 @@ from kafkapy.zk.zookeeper import (
 _FRAME: Final = struct.Struct(">II")
 _FORMAT: Final = 2
 _GROWTH_BYTES_MIN: Final = 1 << 20
+_SLICE_NODES: Final = 256
+_SLICE_BYTES: Final = 1 << 18  # of data; a slice takes some 3 ms
+_FOLLOWING_BYTES_A_NODE: Final = 256
 
 _log = logging.getLogger("kafkapy.zk.embedded.journal")
 
@@ -54,8 +59,24 @@ class JournalCorrupt(KafkapyError):
     """The embedded store's file has damage that no crash can cause."""
 
 
+class Rewrite(Protocol):
+    """The next content of the file, on its way. The present one stays until `finish`."""
+
+    def write(self, data: bytes) -> None:
+        """Add to its end."""
+        ...
+
+    def finish(self, head: bytes) -> None:
+        """Write `head` over its first bytes, and let it replace the present content atomically."""
+        ...
+
+    def abandon(self) -> None:
+        """Leave nothing of it."""
+        ...
+
+
 class JournalFile(Protocol):
-    """The operations on the file, which raise OSError. `append` and `replace` are durable on
+    """The operations on the file, which raise OSError. `append` and `Rewrite.finish` are durable on
     return.
     """
 
@@ -71,8 +92,8 @@ class JournalFile(Protocol):
         """Cut to `size` bytes."""
         ...
 
-    def replace(self, data: bytes) -> None:
-        """Replace the whole content atomically."""
+    def rewrite(self) -> Rewrite:
+        """Begin the next content; an earlier one that was not finished is abandoned."""
         ...
 
 
@@ -84,6 +105,7 @@ class Journal:
         self._size = 0
         self._compact_at = 0
         self._torn = False
+        self._compaction: _Compaction | None = None
 
     def recover(self, now_ms: int, tree: ZnodeTree | None = None) -> ZnodeTree:
         """Restore the tree as of the last whole transaction, without the ephemerals of sessions
@@ -101,12 +123,12 @@ class Journal:
         orphans = [Delete(path) for path in tree.orphans()]
         if orphans:
             tree.apply(Transaction(tree.zxid + 1, now_ms, 0, orphans))
-        self._snapshot(tree)
+        self._compact(tree, whole=True)
         return tree
 
     def append(self, transactions: Sequence[Transaction], tree: ZnodeTree) -> None:
-        """Make transactions durable, in one write. Rewrites the file as a snapshot from time to
-        time.
+        """Make transactions durable, in one write. From time to time, it rewrites the file as a
+        snapshot of `tree`, which has them; each append then writes a slice of it.
 
         Raises:
             OSError: nothing was added.
@@ -126,19 +148,109 @@ class Journal:
             raise
         self._torn = False
         self._size += len(data)
-        if self._size >= self._compact_at:
-            try:
-                self._snapshot(tree)
-            except OSError as error:
-                # The transactions are safe where they are: only the file's growth goes on.
-                _log.warning("Could not compact the embedded store: %s", error)
-                self._compact_at = self._size + _GROWTH_BYTES_MIN
+        if self._compaction is not None:
+            self._compaction.follow(data)
+        elif self._size < self._compact_at:
+            return
+        try:
+            self._compact(tree, whole=False)
+        except OSError as error:
+            # The transactions are safe where they are: only the file's growth goes on.
+            _log.warning("Could not compact the embedded store: %s", error)
+            self._compact_at = self._size + _GROWTH_BYTES_MIN
 
-    def _snapshot(self, tree: ZnodeTree) -> None:
-        data = _frame(_encode_snapshot(tree))
-        self._file.replace(data)
-        self._size = len(data)
-        self._compact_at = self._size + max(self._size, _GROWTH_BYTES_MIN)
+    def _compact(self, tree: ZnodeTree, *, whole: bool) -> None:
+        """Write the next slice of a snapshot, or all of it. Raises OSError: it is given up."""
+        compaction = self._compaction or _Compaction(tree, self._file.rewrite())
+        self._compaction = None
+        try:
+            size = compaction.step()
+            while whole and not size:
+                size = compaction.step()
+        except OSError:
+            compaction.abandon()
+            raise
+        if not size:
+            self._compaction = compaction
+            return
+        self._size = size
+        self._compact_at = size + max(size, _GROWTH_BYTES_MIN)
+
+
+class _Compaction:
+    """A snapshot of the tree as it was, on its way to the file, and the frames since then."""
+
+    def __init__(self, tree: ZnodeTree, file: Rewrite) -> None:
+        self._file = file
+        self._nodes = iter(tree.nodes.copy().items())  # they are immutable
+        self._acls: dict[AccessList, int] = {}
+        self._frames = bytearray()
+        self._slice_bytes, self._slice_nodes = _SLICE_BYTES, _SLICE_NODES
+        self._payload_bytes = self._crc = self._followed_bytes = 0
+        self._is_whole = False  # the snapshot: frames follow
+        fields = {
+            "format": _FORMAT,
+            "zxid": tree.zxid,
+            "last_session_id": tree.last_session_id,
+            "sessions": [_encode_op(session)[1:] for session in tree.sessions.values()],
+        }
+        self._before = orjson.dumps(fields)[:-1] + b',"nodes":['
+
+    def follow(self, frame: bytes) -> None:
+        """Note a frame that was appended after the snapshot's moment. A long one lengthens the next
+        slice: what follows must stay less than the snapshot, and come to an end.
+        """
+        self._frames += frame
+        self._slice_bytes = max(_SLICE_BYTES, 2 * len(frame))
+        self._slice_nodes = max(_SLICE_NODES, len(frame) // _FOLLOWING_BYTES_A_NODE)
+
+    def step(self) -> int:
+        """Write a slice. Returns the size of the new content once that is in place, else 0."""
+        self._is_whole = self._is_whole or self._write_nodes()
+        if not self._is_whole:
+            return 0
+        data = bytes(self._frames[: self._slice_bytes])
+        del self._frames[: self._slice_bytes]
+        self._file.write(data)
+        self._followed_bytes += len(data)
+        if self._frames:
+            return 0
+        self._file.finish(_FRAME.pack(self._payload_bytes, self._crc))
+        return _FRAME.size + self._payload_bytes + self._followed_bytes
+
+    def abandon(self) -> None:
+        """Give it up."""
+        self._file.abandon()
+
+    def _write_nodes(self) -> bool:
+        """Write some nodes. Returns whether the snapshot is whole."""
+        rows, data_bytes = [], 0
+        for path, node in islice(self._nodes, self._slice_nodes):
+            rows.append(self._row(path, node))
+            data_bytes += len(node.data or b"")
+            if data_bytes >= self._slice_bytes:
+                break
+        if not self._payload_bytes:
+            self._file.write(bytes(_FRAME.size))
+        if rows:
+            self._write(self._before + orjson.dumps(rows)[1:-1])
+            self._before = b","
+        if len(rows) == self._slice_nodes or data_bytes >= self._slice_bytes:
+            return False
+        self._write(b'],"acls":' + orjson.dumps(list(self._acls)) + b"}")
+        return True
+
+    def _row(self, path: str, node: TreeNode) -> tuple[Any, ...]:
+        acl = self._acls.setdefault(node.acl, len(self._acls))
+        return (
+            *(path, _text(node.data), *node.stat),
+            *(node.children_created, node.children_zxid, acl, node.acl_version),
+        )
+
+    def _write(self, payload: bytes) -> None:
+        self._file.write(payload)
+        self._payload_bytes += len(payload)
+        self._crc = zlib.crc32(payload, self._crc)
 
 
 def _load(data: bytes, tree: ZnodeTree) -> int:
@@ -206,33 +318,6 @@ def _frame_at(data: bytes, position: int) -> tuple[int, bytes, bool] | None:
 
 def _frame(payload: bytes) -> bytes:
     return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
-
-
-def _encode_snapshot(tree: ZnodeTree) -> bytes:
-    acls: dict[AccessList, int] = {}
-    nodes = [
-        (
-            path,
-            _text(node.data),
-            *node.stat,
-            node.children_created,
-            node.children_zxid,
-            acls.setdefault(node.acl, len(acls)),
-            node.acl_version,
-        )
-        for path, node in sorted(tree.nodes.items())
-    ]
-    sessions = [_encode_op(session)[1:] for session in tree.sessions.values()]
-    return orjson.dumps(
-        {
-            "format": _FORMAT,
-            "zxid": tree.zxid,
-            "last_session_id": tree.last_session_id,
-            "sessions": sessions,
-            "acls": list(acls),
-            "nodes": nodes,
-        }
-    )
 
 
 def _decode_snapshot(payload: bytes, tree: ZnodeTree) -> None:

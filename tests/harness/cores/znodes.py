@@ -22,12 +22,35 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("the coroutine waits for something")
 
 
+class BytesRewrite:
+    """The next content of a `BytesFile`, which fails when that does."""
+
+    def __init__(self, file: BytesFile) -> None:
+        self._file = file
+        self.data = b""
+
+    def write(self, data: bytes) -> None:
+        if self._file.fail or self._file.is_full:
+            raise OSError(28, "No space left on device")
+        self.data += data
+
+    def finish(self, head: bytes) -> None:
+        self.write(b"")
+        self._file.data = head + self.data[len(head) :]
+
+    def abandon(self) -> None:
+        self.data = b""
+
+
 class BytesFile:
-    """A `JournalFile` in memory that can be told to fail, or to tear its next append."""
+    """A `JournalFile` in memory that can be told to fail, to have no room for another content, or
+    to tear its next append.
+    """
 
     def __init__(self, data: bytes = b"") -> None:
         self.data = data
         self.fail = False
+        self.is_full = False
         self.tear_at: int | None = None
 
     def read(self) -> bytes:
@@ -45,10 +68,8 @@ class BytesFile:
     def truncate(self, size: int) -> None:
         self.data = self.data[:size]
 
-    def replace(self, data: bytes) -> None:
-        if self.fail:
-            raise OSError(28, "No space left on device")
-        self.data = data
+    def rewrite(self) -> BytesRewrite:
+        return BytesRewrite(self)
 
 
 def server(file: BytesFile | None = None) -> MemoryServer:

@@ -20,6 +20,12 @@ def on(path: Path, disk: FaultyFileSystem | None = None) -> EmbeddedStoreFile:
     return EmbeddedStoreFile(disk or OsFileSystem(), str(path / "embedded-store"))
 
 
+def replace(file: EmbeddedStoreFile, data: bytes) -> None:
+    rewrite = file.rewrite()
+    rewrite.write(b"?" + data[1:])
+    rewrite.finish(data[:1])
+
+
 def test_no_file_is_an_empty_one(tmp_path: Path) -> None:
     assert on(tmp_path).read() == b""
     assert list(tmp_path.iterdir()) == []
@@ -27,7 +33,7 @@ def test_no_file_is_an_empty_one(tmp_path: Path) -> None:
 
 def test_appends_go_behind_what_is_there_in_this_life_and_the_next(tmp_path: Path) -> None:
     file = on(tmp_path)
-    file.replace(b"snapshot ")
+    replace(file, b"snapshot ")
     file.append(b"one ")
     file.append(b"two ")
     file.close()
@@ -42,7 +48,7 @@ def test_appends_go_behind_what_is_there_in_this_life_and_the_next(tmp_path: Pat
 def test_replacing_and_cutting(tmp_path: Path) -> None:
     file = on(tmp_path)
     file.append(b"old and long")
-    file.replace(b"new")
+    replace(file, b"new")
     file.append(b"er")
     assert file.read() == b"newer"
     file.truncate(3)
@@ -55,10 +61,10 @@ def test_replacing_and_cutting(tmp_path: Path) -> None:
 def test_a_replacement_that_fails_leaves_the_old(tmp_path: Path) -> None:
     disk = FaultyFileSystem(OsFileSystem())
     file = on(tmp_path, disk)
-    file.replace(b"old")
+    replace(file, b"old")
     disk.fail_at, disk.for_good = disk.changes + 2, True
     with pytest.raises(OSError, match="No space left"):
-        file.replace(b"new")
+        replace(file, b"new")
     disk.for_good = False
     file.append(b"er")
     assert file.read() == b"older"
@@ -100,13 +106,70 @@ def test_a_store_over_it_forgets_what_it_refused_and_nothing_else(tmp_path: Path
     assert set(found) & {f"n{i}" for i in range(20)} == {f"n{i}" for i in range(20) if i != refused}
 
 
+def test_appends_during_a_rewrite_are_where_they_were(tmp_path: Path) -> None:
+    file = on(tmp_path)
+    file.append(b"old ")
+    rewrite = file.rewrite()
+    rewrite.write(b"?ew ")
+    file.append(b"and more")
+    assert on(tmp_path).read() == b"old and more"
+    rewrite.write(b"and more")
+    rewrite.finish(b"n")
+    file.append(b" since")
+    assert file.read() == b"new and more since"
+    file.close()
+
+
+def test_a_rewrite_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
+    file = on(tmp_path)
+    file.append(b"old")
+    first = file.rewrite()
+    first.write(b"1")
+    second = file.rewrite()
+    second.write(b"2")
+    file.close()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["embedded-store"]
+    for rewrite in (first, second):
+        with pytest.raises(OSError, match="abandoned"):
+            rewrite.finish(b"")
+    assert file.read() == b"old"
+
+
+def test_a_long_rewrite_leaves_little_to_its_last_fsync(tmp_path: Path) -> None:
+    disk = FaultyFileSystem(OsFileSystem())
+    file = on(tmp_path, disk)
+    rewrite = file.rewrite()
+    for _ in range(3):
+        before = disk.changes
+        rewrite.write(bytes(1 << 20))
+        assert disk.changes == before + 2
+    rewrite.abandon()
+
+
+def test_nothing_is_said_to_be_there_before_the_new_name_is_durable(tmp_path: Path) -> None:
+    """After a crash the name might be that of the old content, without the append."""
+    disk = FaultyFileSystem(OsFileSystem())
+    file = on(tmp_path, disk)
+    replace(file, b"old")
+    before = disk.changes
+    replace(file, b"new")
+    disk.fail_at, disk.for_good = disk.changes + (disk.changes - before), True
+    replace(file, b"newer")
+    with pytest.raises(OSError, match="No space left"):
+        file.append(b" still")
+    disk.for_good = False
+    file.append(b" still")
+    assert file.read() == b"newer still"
+    file.close()
+
+
 def test_nobody_else_reads_it(tmp_path: Path) -> None:
     """SCRAM verifiers and delegation tokens are in it."""
     path = tmp_path / "embedded-store"
     file = on(tmp_path)
     file.append(b"one")
     assert mode(path) == 0o600
-    file.replace(b"snapshot")
+    replace(file, b"snapshot")
     assert mode(path) == 0o600
     file.close()
     path.chmod(0o644)  # as an earlier version left it

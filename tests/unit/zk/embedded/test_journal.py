@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from random import Random
 
 import pytest
 
@@ -21,7 +22,7 @@ from kafkapy.zk.embedded.znode_tree import (
     WriteZnode,
 )
 from kafkapy.zk.zookeeper import CreateMode, Delete, SetData, ZnodeStat
-from tests.harness.cores.znodes import BytesFile, run, server
+from tests.harness.cores.znodes import BytesFile, BytesRewrite, run, server
 
 
 def nodes_of(file: BytesFile) -> dict[str, TreeNode]:
@@ -157,13 +158,67 @@ def test_a_compaction_that_fails_costs_nothing(monkeypatch: pytest.MonkeyPatch) 
     zk = server(file).connect()
     run(zk.create("/a", b""))
 
-    def full(_: bytes) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(file, "replace", full)
+    file.is_full = True
     for i in range(50):
         run(zk.set("/a", b"%d" % i))
     assert run(server(BytesFile(file.data)).connect().get("/a")).data == b"49"
+    file.is_full = False
+    for i in range(50):
+        run(zk.set("/a", b"%d" % i))
+    assert len(file.data) < 1_500
+    assert run(server(BytesFile(file.data)).connect().get("/a")).data == b"49"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_compaction_in_slices_has_all_that_happens_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """The file is good after each write, also where it has no room for a while."""
+    monkeypatch.setattr(journal_module, "_GROWTH_BYTES_MIN", 2_000)
+    monkeypatch.setattr(journal_module, "_SLICE_NODES", 3)
+    if seed % 2:
+        monkeypatch.setattr(journal_module, "_SLICE_BYTES", 30)
+        monkeypatch.setattr(journal_module, "_FOLLOWING_BYTES_A_NODE", 20)
+    chance, file = Random(seed), BytesFile()
+    ensemble = server(file)
+    zk = ensemble.connect()
+    begun: list[bytes] = []
+    for number in range(400):
+        path = f"/{chance.randrange(60)}"
+        file.is_full = chance.random() < 0.02
+        if path not in ensemble.tree.nodes:
+            run(zk.create(path, b"%d" % number))
+        elif chance.random() < 0.3:
+            run(zk.delete(path))
+        else:
+            run(zk.set(path, b"%d" % number))
+        if file.data[:8] not in begun:
+            begun.append(file.data[:8])
+        assert nodes_of(BytesFile(file.data)) == ensemble.tree.nodes
+    assert len(begun) >= 3, "rewritten so often"
+    assert len(file.data) < 20_000
+
+
+def test_a_slice_is_bounded_by_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "_GROWTH_BYTES_MIN", 1)
+    monkeypatch.setattr(journal_module, "_SLICE_BYTES", 1_000)
+    file = BytesFile()
+    zk = server(file).connect()
+    for number in range(20):
+        run(zk.create(f"/{number}", b"x" * 600))
+    snapshot, sizes, write = file.data[:8], [], BytesRewrite.write
+
+    def noted(rewrite: BytesRewrite, data: bytes) -> None:
+        if data.startswith(b",["):
+            sizes.append(len(data))
+        write(rewrite, data)
+
+    monkeypatch.setattr(BytesRewrite, "write", noted)
+    for _ in range(60):
+        run(zk.set("/0", b"y" * 600))
+    assert file.data[:8] != snapshot
+    assert max(sizes) < 2_500
+    assert len(sizes) >= 9, "two nodes each"
 
 
 def test_an_unknown_format_is_refused() -> None:
