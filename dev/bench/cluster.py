@@ -1,4 +1,5 @@
-"""`scripts/bench --cluster`: three kafkapy brokers beside three of Apache Kafka 3.9, in turn.
+"""`scripts/bench --cluster`: three kafkapy brokers beside three of Apache Kafka 3.9, in turn; or,
+with `--zookeeper`, on kafkapy's ZooKeeper beside the same on Apache's.
 
 Two scenarios, each on a fresh cluster, several runs of each kind in turn: what 1,000 partitions
 cost and what follows the death of a broker that leads 1,000; the same for the controller of 10,000.
@@ -13,7 +14,7 @@ import tempfile
 import time
 from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -41,7 +42,30 @@ LARGE = 10_000
 RUNS = 3
 WARM_UP = 999
 """The number of a topic of three partitions that every cluster has before anything is measured."""
-TITLE = "A cluster of three brokers, beside Apache Kafka"
+
+
+class Page(NamedTuple):
+    """The two kinds of a table, its heading, the names of its columns, and the servers."""
+
+    kinds: tuple[Kind, Kind]
+    title: str
+    names: tuple[str, str]
+    servers: str
+
+
+BROKERS = Page(
+    (Kind.KAFKAPY, Kind.APACHE),
+    "A cluster of three brokers, beside Apache Kafka",
+    ("kafkapy", "Apache Kafka"),
+    "the same ZooKeeper 3.9 and settings; Apache Kafka has the JVM flags of its own scripts (1 GiB"
+    " heap, G1)",
+)
+ZOOKEEPERS = Page(
+    (Kind.WITHOUT_JAVA, Kind.KAFKAPY),
+    "A cluster of three brokers, on kafkapy's ZooKeeper and on Apache's",
+    ("on kafkapy's", "on Apache's"),
+    "all of kafkapy, and the ZooKeeper server is kafkapy's or Apache's 3.9",
+)
 
 
 class Row(NamedTuple):
@@ -163,9 +187,9 @@ def _timeline(key: str, killed_at: float, gone_at: float, **steps: float) -> Fig
 class Results:
     """Every run's figures by kind and row."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: tuple[Kind, Kind]) -> None:
         self.runs: dict[Kind, defaultdict[str, list[float]]] = {
-            kind: defaultdict(list) for kind in Kind
+            kind: defaultdict(list) for kind in kinds
         }
 
     def add(self, kind: Kind, figures: Mapping[str, float]) -> None:
@@ -176,7 +200,7 @@ class Results:
         return [self._cells(row) for row in ROWS if any(row.key in r for r in self.runs.values())]
 
     def _cells(self, row: Row) -> list[str]:
-        found = [self.runs[kind].get(row.key, []) for kind in Kind]
+        found = [figures.get(row.key, []) for figures in self.runs.values()]
         cells = [row.name, row.unit]
         for figures in found:
             cells.append(f"{median(figures):,.2f}" if figures else "")
@@ -188,16 +212,14 @@ class Results:
         return [*cells, f"{share:.2f}", "yes" if share < 1 else "NO"]
 
 
-HEAD = ("what", "unit", "kafkapy", "runs", "Apache Kafka", "runs", "ratio", "less than Kafka")
-
-
 def run(options: Namespace, document: Path) -> int:
     """Measure and print; write the document unless told not to. The exit status."""
     # Ended from outside, it still ends its servers.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     machine = report.machine()
-    results = Results()
-    kinds = [kind for kind in Kind if options.kind in kind.value]
+    page = ZOOKEEPERS if options.zookeeper else BROKERS
+    results = Results(page.kinds)
+    kinds = [kind for kind in page.kinds if options.kind in kind.value]
     scenarios = [scenario for scenario in SCENARIOS if options.only in scenario.__name__]
     for number in range(options.runs or RUNS):
         for scenario in scenarios:
@@ -212,26 +234,28 @@ def run(options: Namespace, document: Path) -> int:
                 text = ", ".join(f"{key} {figure:.2f}" for key, figure in figures.items())
                 print(f"{number + 1} {kind.value}: {text}", flush=True)
     rows = results.rows()
-    print(report.table(HEAD, rows))
+    ours, theirs = page.names
+    head = ("what", "unit", ours, "runs", theirs, "runs", "ratio", f"less than {theirs}")
+    table = report.table(head, rows)
+    print(table)
     if options.json:
         runs = {kind.value: found for kind, found in results.runs.items()}
         options.json.write_text(json.dumps(runs, indent=1))
-    if not options.no_write and not options.only and kinds == list(Kind):
-        body = _body(machine, options.runs or RUNS, rows)
-        report.replace_part(document, TITLE, body, "")
+    if not options.no_write and not options.only and len(kinds) == len(page.kinds):
+        about = report.wrapped(_about(page, machine, options.runs or RUNS))
+        report.replace_part(document, page.title, f"{about}\n\n{table}", "")
     return 0
 
 
-def _body(machine: str, runs: int, rows: Sequence[Sequence[str]]) -> str:
+def _about(page: Page, machine: str, runs: int) -> str:
     return (
         f"{report.today()}, {report.kafkapy_version()}, Apache Kafka {apache_kafka.VERSION},"
         f" {machine}"
         f" before the first run. Medians of {runs} runs, the two in turn on fresh clusters. Three"
-        " brokers, every topic of 1,000 partitions with three replicas, the same ZooKeeper 3.9 and"
-        f" settings, `zookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}`; Apache Kafka with the JVM"
-        " flags of its own scripts (1 GiB heap, G1). *Led*: the Metadata of every live broker names"
-        " a live leader, and all live replicas in sync, for every partition. Memory is the mean of"
-        " the brokers' growth since they served three partitions, over the partitions; each broker"
-        " has a replica of every one. *From then*: the time from the end of the session, which the"
-        " session timeout decides and no broker.\n\n" + report.table(HEAD, rows)
+        f" brokers: {page.servers}. Every topic has 1,000 partitions with three replicas;"
+        f" `zookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}`. *Led*: the Metadata of every live"
+        " broker names a live leader, and all live replicas in sync, for every partition. Memory is"
+        " the mean of the brokers' growth since they served three partitions, over the partitions;"
+        " each broker has a replica of every one. *From then*: the time from the end of the"
+        " session, which the session timeout decides and no broker."
     )

@@ -35,6 +35,7 @@ POLL_S = 0.01
 METADATA_POLL_S = 0.05
 SETTLE_S = 10.0
 PRODUCE_TIMEOUT_MS = 60_000
+PRODUCE_VERSION_MAX = 11  # later ones have topic ids
 TOPIC_PARTITIONS = 1000
 """Each topic has so many: more partitions are more topics."""
 
@@ -161,7 +162,9 @@ def _produce(
         rows = [PartitionProduceData(index=i, records=memoryview(batch)) for i in indexes]
         data = [TopicProduceData(name=name, partition_data=rows)]
         request = ProduceRequest(acks=-1, timeout_ms=PRODUCE_TIMEOUT_MS, topic_data=data)
-        response = client.request(request, timeout_ms=2 * PRODUCE_TIMEOUT_MS)
+        response = client.request(
+            request, timeout_ms=2 * PRODUCE_TIMEOUT_MS, max_version=PRODUCE_VERSION_MAX
+        )
         good = acknowledged[name] = set()
         for row in response.responses[0].partition_responses:
             error = ErrorCode(row.error_code)

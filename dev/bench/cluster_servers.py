@@ -1,8 +1,8 @@
 """Three brokers on one ZooKeeper, of kafkapy or of Apache Kafka 3.9: what `--cluster` measures.
 
-Both kinds get the same ZooKeeper build with the same settings, the same session timeout and the
-same disk, and say the same (INFO) into one file a broker. Apache Kafka runs with the JVM flags of
-its `kafka-server-start.sh` and `kafka-run-class.sh`.
+All kinds get the same settings of their ZooKeeper, the same session timeout and the same disk, and
+say the same (INFO) into one file a broker. Apache Kafka runs with the JVM flags of its
+`kafka-server-start.sh` and `kafka-run-class.sh`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dev.bench import kafka_meter as meter
 from kafkapy.client.cluster import Cluster
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import ServerProcess, free_port
+from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
 BROKER_IDS = (0, 1, 2)
@@ -42,10 +43,11 @@ START_LIMIT_S = 120.0
 
 
 class Kind(Enum):
-    """Implementation of the brokers."""
+    """Implementation of the brokers, which have Apache's ZooKeeper unless another is named."""
 
     KAFKAPY = "kafkapy"
     APACHE = "Apache Kafka"
+    WITHOUT_JAVA = "kafkapy on kafkapy's ZooKeeper"
 
 
 class Servers:
@@ -53,7 +55,8 @@ class Servers:
 
     def __init__(self, kind: Kind, directory: Path) -> None:
         self.kind = kind
-        self.zookeeper = ZooKeeperServer(directory / "zookeeper")
+        server = OwnZooKeeper if kind is Kind.WITHOUT_JAVA else ZooKeeperServer
+        self.zookeeper = server(directory / "zookeeper")
         self.brokers: dict[int, ServerProcess] = {}
         self.clients: dict[int, Cluster] = {}
         for broker_id in BROKER_IDS:
@@ -122,7 +125,7 @@ def _end(server: ServerProcess) -> None:
 
 
 def _command(kind: Kind, properties: Path) -> list[str]:
-    if kind is Kind.KAFKAPY:
+    if kind is not Kind.APACHE:
         return [str(Path(sys.executable).parent / "kafkapy"), "server", "start", str(properties)]
     java, *words = apache_kafka.java_command(apache_kafka.BROKER, str(properties), level="INFO")
     kept = [word for word in words if not word.startswith("-X")]

@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 
 from dev import report
-from dev.bench import cluster, cores, growth, kafka, loads, tool_starts, tools
+from dev.bench import cluster, cores, growth, kafka, loads, tool_starts, tools, zookeeper
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.harness.processes.topics import create_topic
@@ -217,7 +217,7 @@ def beside_kafka(options: argparse.Namespace) -> int:
     except apache_kafka.Unavailable as why:
         print(f"scripts/bench: {why}", file=sys.stderr)
         return 1
-    other = cluster if options.cluster else kafka
+    other = cluster if options.cluster else kafka if options.kafka else zookeeper
     status: int = other.run(options, DOCUMENT)
     return status
 
@@ -232,6 +232,11 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--no-write", action="store_true", help="do not write the page")
     parser.add_argument("--cluster", action="store_true", help="a cluster beside Apache Kafka's")
     parser.add_argument("--kind", default="", metavar="WORD", help="--cluster: kafkapy or Apache")
+    parser.add_argument(
+        "--zookeeper",
+        action="store_true",
+        help="kafkapy's ZooKeeper beside Apache's; --cluster: the same brokers on each",
+    )
     parser.add_argument("--kafka", action="store_true", help="one broker beside Apache Kafka")
     parser.add_argument(
         "--release", type=int, choices=(3, 4), default=3, help="--kafka: of Apache Kafka"
@@ -266,7 +271,7 @@ def main() -> int:
         return cores.run(options, DOCUMENT)
     if options.growth:
         return growth.run(options, GROWTH)
-    if options.cluster or options.kafka:
+    if options.cluster or options.kafka or options.zookeeper:
         return beside_kafka(options)
     runs = options.runs or 5
     rows = [row for row in ROWS if options.only in row.__name__]

@@ -1,0 +1,195 @@
+"""`scripts/bench --zookeeper`: kafkapy's ZooKeeper server beside Apache ZooKeeper 3.9.
+
+Both run with the settings of Kafka's `zookeeper.properties` on the same disk, Apache's with the JVM
+flags of its scripts. Each load goes to the one and to the other, until both are warm.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from dev import report
+from dev.bench import kafka_meter as meter
+from dev.bench import zookeeper_loads as loads
+from dev.bench.kafka_rows import Measured
+from dev.bench.kafka_turns import in_turn
+from kafkapy.zk.wire.codes import OpCode
+from kafkapy.zk.wire.requests import WatchedRequest
+from tests.harness.processes.broker_process import ServerProcess
+from tests.harness.processes.own_zookeeper import OwnZooKeeper
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+
+TITLE: Final = "A ZooKeeper server, beside Apache ZooKeeper"
+HEAD: Final = ("what", "unit", "kafkapy", "Apache ZooKeeper", "ratio", "goal", "met")
+SETTINGS: Final = {"tickTime": "2000", "maxClientCnxns": "0"}
+JVM_FLAGS: Final = ("-Xmx512M", "-Xms512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+SESSIONS: Final = (1, 10, 100)
+SECONDS: Final = 2.0
+WATCHERS: Final = 100
+ROUNDS: Final = 50
+NODES: Final = 100_000
+MIB: Final = 2**20
+
+
+class System(Enum):
+    """A server."""
+
+    OURS = "kafkapy"
+    THEIRS = "Apache ZooKeeper"
+
+
+class Goal(NamedTuple):
+    """The bound of a ratio, ours to theirs."""
+
+    text: str
+    is_met: Callable[[float], bool]
+
+
+FAST: Final = Goal("at least half", lambda ratio: ratio >= 0.5)
+SOON: Final = Goal("at most twice", lambda ratio: ratio <= 2)
+SMALL: Final = Goal("at most a tenth", lambda ratio: ratio <= 0.1)
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    name: str
+    unit: str
+    goal: Goal
+
+
+class Result(NamedTuple):
+    """A row's figures, ours and theirs."""
+
+    row: Row
+    ours: float
+    theirs: float
+
+    def cells(self) -> list[str]:
+        """The row as a reader sees it."""
+        ratio = self.ours / self.theirs
+        met = "yes" if self.row.goal.is_met(ratio) else "NO"
+        figures = [_number(self.ours), _number(self.theirs), f"{ratio:.2f}"]
+        return [self.row.name, self.row.unit, *figures, self.row.goal.text, met]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.3g}"
+
+
+Servers = dict[System, ServerProcess]
+
+
+def _servers(directory: Path) -> Servers:
+    """Both, not yet started. Apache's has the JVM flags of Kafka's script."""
+    theirs = ZooKeeperServer(directory / "theirs", SETTINGS)
+    java, *words = theirs.command
+    theirs.command = [java, *JVM_FLAGS, *(word for word in words if not word.startswith("-X"))]
+    return {System.OURS: OwnZooKeeper(directory / "ours", SETTINGS), System.THEIRS: theirs}
+
+
+def warm_rows(servers: Servers) -> list[Result]:
+    """The loads that a warm server gets."""
+    measured: list[tuple[Row, Callable[[int], float]]] = []
+    for name, load in (
+        ("create", loads.creates),
+        ("conditional set", loads.conditional_sets),
+        ("read", loads.reads),
+    ):
+        for count in SESSIONS:
+            row = Row(f"{name}, {count} session{'s' * (count > 1)}", "1/s", FAST)
+            measured.append((row, partial(load, sessions=count, seconds=SECONDS)))
+    fan_out = partial(loads.fan_out_ms, sessions=WATCHERS, rounds=ROUNDS)
+    name = f"a change, until {WATCHERS} sessions that watch the node know"
+    measured.append((Row(name, "ms", SOON), fan_out))
+    found = []
+    for row, load in measured:
+
+        def run(system: System, load: Callable[[int], float] = load) -> Measured:
+            os.sync()
+            return Measured([load(servers[system].port)])
+
+        values = in_turn(run, [*System])
+        found.append(_result(row, [values[system].values[0] for system in System]))
+    return found
+
+
+def large_rows(servers: Servers) -> list[Result]:
+    """Memory, and a tree of many nodes: made, and read after a kill -9."""
+    rows = [
+        Row("memory after the start: resident", "MiB", SMALL),
+        Row(f"{NODES:,} nodes: created by one session, pipelined", "s", SOON),
+        Row("... the longest read of another session meanwhile", "ms", SOON),
+        Row(f"{NODES:,} nodes: resident", "MiB", SMALL),
+        Row(f"{NODES:,} nodes: kill -9, start, the first read", "s", SOON),
+        Row(f"{NODES:,} nodes: resident after that start", "MiB", SMALL),
+    ]
+    columns = [_large(servers[system]) for system in System]
+    return [_result(row, pair) for row, pair in zip(rows, zip(*columns, strict=True), strict=True)]
+
+
+def _large(server: ServerProcess) -> list[float]:
+    found = [_resident_mib(server), *loads.fill(server.port, NODES), _resident_mib(server)]
+    server.kill()
+    started = time.perf_counter()
+    server.start()
+    with loads.sessions_on(server.port, 1) as [client]:
+        client.ask(OpCode.GET_DATA, WatchedRequest("/p0/0", False))
+        found.append(time.perf_counter() - started)
+    return [*found, _resident_mib(server)]
+
+
+def _resident_mib(server: ServerProcess) -> float:
+    return meter.resident_bytes([server.pid]) / MIB
+
+
+def _result(row: Row, pair: Sequence[float]) -> Result:
+    result = Result(row, *pair)
+    print(" | ".join(result.cells()), flush=True)
+    return result
+
+
+def run(options: Namespace, document: Path) -> int:
+    """Measure and print; write the document unless told not to. The exit status."""
+    machine = report.machine()
+    results: list[Result] = []
+    for part in (large_rows, warm_rows):
+        if options.only not in part.__name__:
+            continue
+        with ExitStack() as undo:
+            directory = tempfile.TemporaryDirectory(prefix="kafkapy-bench-")
+            servers = _servers(Path(undo.enter_context(directory)))
+            for server in servers.values():
+                undo.callback(server.release)
+                server.start()
+            results += part(servers)
+    table = report.table(HEAD, [result.cells() for result in results])
+    print(f"\n{table}")
+    if options.json:
+        rows = [(result.row.name, result.ours, result.theirs) for result in results]
+        options.json.write_text(json.dumps(rows, indent=1))
+    if not options.no_write and not options.only:
+        report.replace_part(document, TITLE, f"{report.wrapped(_about(machine))}\n\n{table}", "")
+    return 0
+
+
+def _about(machine: str) -> str:
+    return (
+        f"{report.today()}, {report.kafkapy_version()}, Apache ZooKeeper 3.9, {machine} before the"
+        " first run. Both servers on the same disk, Apache's with the JVM flags of Kafka's scripts"
+        f" (512 MiB heap, G1). Each load, of {SECONDS:g} s, goes to the one and to the other by"
+        " turns, until three runs in a row of either differ by a tenth at most (ten runs at most);"
+        " a figure is the median of those three. The rows of many nodes are single runs on fresh"
+        f" servers. Nodes have {len(loads.DATA)} bytes. Sessions are sockets of one process, and"
+        " each waits for its reply, but *pipelined*, which has many requests in flight."
+    )
