@@ -185,7 +185,7 @@ def test_a_compaction_in_slices_has_all_that_happens_meanwhile(
     begun: list[bytes] = []
     for number in range(400):
         path = f"/{chance.randrange(60)}"
-        file.is_full = chance.random() < 0.02
+        file.is_full = chance.random() < 0.005
         if path not in ensemble.tree.nodes:
             run(zk.create(path, b"%d" % number))
         elif chance.random() < 0.3:
