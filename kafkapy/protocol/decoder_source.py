@@ -38,7 +38,7 @@ ROOM_BYTES: Final = 1 << 28
 # What CPython takes for a value, with the slot or list entry that holds it.
 _STRUCT_BYTES: Final = 56
 _NUMBER_BYTES: Final = 40
-_ANSWER_BYTES: Final = 128  # of the row that answers an element: a number is often a partition
+_ANSWER_BYTES: Final = 128  # of the row that answers an element
 _SMALL_NUMBER_BYTES: Final = 8
 _OBJECT_BYTES: Final = 64  # str, bytes, list, Uuid
 _TAG_BYTES: Final = 64  # nothing is kept of an unknown tagged field, but to skip it takes as long
@@ -196,7 +196,10 @@ class _DecoderWriter:
             f"0 <= {count} <= (end - p) // {self.size_min(item)}",
             f"{{{count}}} elements of {self.label(target)}",
         )
-        source.line(f"room -= {count} * {memory_of(item, self.version)}")
+        # A number is a partition, which is answered, or a broker.
+        has_answers = not isinstance(item, Kind) or "partition" in self.label(target)
+        memory_bytes = memory_of(item, self.version, has_answers=has_answers)
+        source.line(f"room -= {count} * {memory_bytes}")
         self.refuse_large()
         if isinstance(item, Kind) and item.code and item is not UUID:
             few = source.value("F", [each.unpack_from for each in few_numbers(item.code)])
@@ -325,12 +328,12 @@ class _DecoderWriter:
         return target.partition(".")[2] or "an array"
 
 
-def memory_of(item: Kind[Any] | type[Struct], version: int) -> int:
-    """The bytes of memory that one array element takes, without the bytes of its strings, and what
-    answers it."""
+def memory_of(item: Kind[Any] | type[Struct], version: int, *, has_answers: bool) -> int:
+    """The bytes of memory that one array element takes, without the bytes of its strings; with
+    `has_answers`, also those of the row that answers it."""
     if isinstance(item, Kind) and item.code and item.code in "b?":
         return _SMALL_NUMBER_BYTES
-    return _ANSWER_BYTES + _memory_of(item, version)
+    return _ANSWER_BYTES * has_answers + _memory_of(item, version)
 
 
 def _memory_of(item: Kind[Any] | type[Struct], version: int) -> int:

@@ -53,9 +53,10 @@ ROOM_AT_ONCE_BYTES: Final = 1 << 19
 """The memory of a request that is decoded in one slice: some 2,000 rows, 2 ms."""
 ROOM_BYTES_MIN: Final = 1 << 24
 ROOM_BYTES_MAX: Final = 1 << 27
-ROOM_PER_BYTE: Final = 20
+ROOM_PER_BYTE: Final = 28
 """The memory that a request may take for each of its bytes. Rows of real requests, with their
-responses, need this much; a frame of 1 MB with rows of one byte would take 200 MB.
+responses, need up to 27.2 (StopReplica); a frame of 1 MB with rows of one byte would take
+200 MB.
 """
 
 
