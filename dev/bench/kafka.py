@@ -242,21 +242,20 @@ def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> Non
     plot(results.lines, document.parent / page.plot, version)
     document.with_name(page.files).write_text(json.dumps(figures, indent=1) + "\n")
     caption = f"rates of kafkapy divided by those of Apache Kafka {version}"
-    notes = NOTES.format(mode=page.mode)
-    text = f"{head}{notes}\n\n![{caption}]({page.plot})\n\n{table}"
+    notes = report.wrapped(NOTES.format(mode=page.mode))
+    text = f"{head}\n\n{notes}\n\n![{caption}]({page.plot})\n\n{table}"
     report.replace_part(document, page.title, text, "")
 
 
-NOTES = """
-
+NOTES = """\
 Both brokers run with their default configs and replication factors of 1 where there is one broker,
 on the same disk; each load goes to the one and then to the other, which is idle meanwhile, and
 again, until three runs in a row of either differ by a tenth at most (ten runs at most); a figure is
 the median of those three, so that no system is judged while a JVM still compiles. The one that goes
 first changes with every round. When a load begins, no memory is free: all of it is page
 cache, so that neither pays for what a virtual machine gave back to its host
-(`dev/bench/page_cache.py`). Apache
-Kafka is in {mode}, with the JVM flags of its own scripts (1 GiB heap, G1); kafkapy keeps its
+(`dev/bench/page_cache.py`). Apache Kafka is in {mode}, with the JVM flags of its
+own scripts (1 GiB heap, G1); kafkapy keeps its
 metadata itself unless there are three brokers, which share a ZooKeeper in both systems. *produce*
 is Kafka's ProducerPerformance with its defaults (acks=all, idempotent), *consume* its
 ConsumerPerformance, unless another client is named; MB/s count values. *processor* and *resident*
