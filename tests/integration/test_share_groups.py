@@ -107,7 +107,11 @@ def create(brokers: BrokerGroup, name: str, partitions: int = PARTITIONS) -> Non
     admin.create_topics([NewTopic(name, partitions, 3)])[name].result(LIMIT_S)
     with Cluster(brokers.bootstrap_servers) as cluster:
         starts = {TopicPartition(name, index): 0 for index in range(partitions)}
-        assert not any(alter_share_offsets(cluster, name, starts).values())
+
+        def is_told() -> bool:
+            return not any(alter_share_offsets(cluster, name, starts).values())
+
+        wait_until(is_told, f"the coordinator of {name} knows the topic")
 
 
 def produce(brokers: BrokerGroup, topic: str, partitions: int = PARTITIONS) -> None:
