@@ -251,7 +251,7 @@ def _about(page: Page, machine: str, runs: int) -> str:
     return (
         f"{report.today()}, {report.kafkapy_version()}, Apache Kafka {apache_kafka.VERSION},"
         f" {machine}"
-        f" before the first run. Medians of {runs} runs, the two in turn on fresh clusters. Three"
+        f" before the first run. Medians of runs: {runs}, the two in turn on fresh clusters. Three"
         f" brokers: {page.servers}. Every topic has 1,000 partitions with three replicas;"
         f" `zookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}`. *Led*: the Metadata of every live"
         " broker names a live leader, and all live replicas in sync, for every partition. Memory is"
