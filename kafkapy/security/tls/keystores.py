@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # Of JKS and JCEKS.
 _OLD_MAGICS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _SEQUENCE: Final = b"\x30"
+_DAMAGE: Final = (ValueError, TypeError, AttributeError, LookupError, RuntimeError, OSError)
+"""What pyjks lets through of its parser of Java's serialized objects."""
+
 _NO_KEY: Final = "it holds no private key with its certificate"
 _NO_CERTIFICATE: Final = "it holds no certificate"
 _PEM_COLUMNS: Final = 64
@@ -131,7 +134,7 @@ def _opened_jks(data: bytes, password: str | None, source: StoreSource) -> Any:
         ) from error
     try:
         return jks.KeyStore.loads(data, password, try_decrypt_keys=False)
-    except (jks.KeystoreException, ValueError) as error:
+    except (jks.KeystoreException, *_DAMAGE) as error:
         raise source.unusable(
             f"it is no JKS store, or {source.password_key} does not open it"
         ) from error

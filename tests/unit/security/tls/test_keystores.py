@@ -187,6 +187,19 @@ def test_a_broken_jks_store_is_named(tmp_path: Path) -> None:
         )
 
 
+def test_damage_in_a_secret_key_is_named(tmp_path: Path) -> None:
+    """JCEKS has a serialized object of Java's for one, where damage is found in many ways."""
+    if not can_keytool("secret keys in JCEKS stores"):
+        return
+    store = tmp_path / "own.jks"
+    words = ("-genseckey", "-alias", "s", "-keyalg", "AES", "-keysize", "128")
+    keytool(store, *words, "-storetype", "JCEKS")
+    data = store.read_bytes()
+    for size in range(12, len(data) - 20, 7):
+        with pytest.raises(ConfigError, match=r"it (is no JKS store|holds no certificate)"):
+            keystores.truststore(data[:size], None, SOURCE)
+
+
 @pytest.mark.parametrize("password", ["", "wrong"])
 @pytest.mark.parametrize("kind", ["keystore", "truststore"])
 def test_a_password_that_does_not_open_it(identity: Path | None, kind: str, password: str) -> None:
