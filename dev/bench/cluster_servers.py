@@ -17,6 +17,7 @@ from pathlib import Path
 from kazoo.client import KazooClient
 
 from dev.bench import kafka_meter as meter
+from dev.bench.kafka_systems import BROKER_HEAP, jvm_command
 from kafkapy.client.cluster import Cluster
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import ServerProcess, free_port
@@ -34,11 +35,6 @@ SETTINGS = {
 }
 # A broker at work on 10,000 partitions may let a request wait.
 CLIENT = {"request.timeout.ms": "300000", "default.api.timeout.ms": "300000"}
-JVM_FLAGS = (
-    *("-Xms1G", "-Xmx1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
-    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
-    *("-XX:MaxInlineLevel=15", "-Djava.awt.headless=true"),
-)
 START_LIMIT_S = 120.0
 
 
@@ -127,6 +123,4 @@ def _end(server: ServerProcess) -> None:
 def _command(kind: Kind, properties: Path) -> list[str]:
     if kind is not Kind.APACHE:
         return [str(Path(sys.executable).parent / "kafkapy"), "server", "start", str(properties)]
-    java, *words = apache_kafka.java_command(apache_kafka.BROKER, str(properties), level="INFO")
-    kept = [word for word in words if not word.startswith("-X")]
-    return [java, *JVM_FLAGS, *kept]
+    return jvm_command(apache_kafka.BROKER, str(properties), heap=BROKER_HEAP)

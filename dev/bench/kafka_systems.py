@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
@@ -95,7 +95,13 @@ def jvm_command(
 ) -> list[str]:
     """One of Kafka's classes as its own scripts start it."""
     level = "INFO" if main_class == apache_kafka.BROKER else "WARN"
-    java, *words = apache_kafka.java_command(main_class, *args, level=level, release=release)
+    command = apache_kafka.java_command(main_class, *args, level=level, release=release)
+    return with_kafkas_flags(command, heap)
+
+
+def with_kafkas_flags(command: Sequence[str], heap: tuple[str, ...]) -> list[str]:
+    """A command of Java with the JVM flags of Kafka's scripts instead of its own."""
+    java, *words = command
     kept = [word for word in words if not word.startswith("-X")]
     return [java, *heap, *PERFORMANCE_FLAGS, *kept]
 

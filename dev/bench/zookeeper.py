@@ -22,6 +22,7 @@ from dev import report
 from dev.bench import kafka_meter as meter
 from dev.bench import zookeeper_loads as loads
 from dev.bench.kafka_rows import Measured
+from dev.bench.kafka_systems import with_kafkas_flags
 from dev.bench.kafka_turns import in_turn
 from kafkapy.zk.wire.codes import OpCode
 from kafkapy.zk.wire.requests import WatchedRequest
@@ -32,7 +33,7 @@ from tests.harness.processes.zookeeper_server import ZooKeeperServer
 TITLE: Final = "A ZooKeeper server, beside Apache ZooKeeper"
 HEAD: Final = ("what", "unit", "kafkapy", "Apache ZooKeeper", "ratio", "goal", "met")
 SETTINGS: Final = {"tickTime": "2000", "maxClientCnxns": "0"}
-JVM_FLAGS: Final = ("-Xmx512M", "-Xms512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+HEAP: Final = ("-Xmx512M", "-Xms512M")
 SESSIONS: Final = (1, 10, 100)
 SECONDS: Final = 2.0
 WATCHERS: Final = 100
@@ -93,8 +94,7 @@ Servers = dict[System, ServerProcess]
 def _servers(directory: Path) -> Servers:
     """Both, not yet started. Apache's has the JVM flags of Kafka's script."""
     theirs = ZooKeeperServer(directory / "theirs", SETTINGS)
-    java, *words = theirs.command
-    theirs.command = [java, *JVM_FLAGS, *(word for word in words if not word.startswith("-X"))]
+    theirs.command = with_kafkas_flags(theirs.command, HEAP)
     return {System.OURS: OwnZooKeeper(directory / "ours", SETTINGS), System.THEIRS: theirs}
 
 

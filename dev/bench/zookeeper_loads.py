@@ -47,7 +47,7 @@ class Refused(Exception):
 
 
 class Session:
-    """A session, which sends requests and takes what arrives. It sends no pings: no load is as long
+    """A session, which sends requests and receives replies. It sends no pings: no load is as long
     as its timeout."""
 
     def __init__(self, port: int) -> None:
@@ -68,7 +68,7 @@ class Session:
         self._socket.sendall(framed(encode_request(self._last_xid, op, body)))
 
     def take(self) -> list[int]:
-        """Wait for something; the numbers of the replies, and -1 for each notification.
+        """Wait for a frame. Returns the numbers of the answered requests, -1 for a notification.
 
         Raises:
             Refused: one is an error.
