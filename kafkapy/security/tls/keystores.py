@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _OLD_MAGICS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _SEQUENCE: Final = b"\x30"
 _DAMAGE: Final = (ValueError, TypeError, AttributeError, LookupError, RuntimeError, OSError)
-"""What pyjks lets through of its parser of Java's serialized objects."""
+"""Errors of pyjks's parser of Java's serialized objects, which pyjks does not translate."""
 
 _NO_KEY: Final = "it holds no private key with its certificate"
 _NO_CERTIFICATE: Final = "it holds no certificate"

@@ -5,7 +5,7 @@ transaction, or a list of those that are made durable together. Every append is 
 before a reply is sent, so a crash can damage only the last frame: recovery truncates at the first
 incomplete frame. After any other damage the store does not start, since a cluster must not lose
 topics silently. Each recovery writes a new snapshot. When the file has doubled, appends write one
-too, a slice each: a whole one would make everybody wait.
+too, a slice each: a whole one at once would delay all clients.
 
 Format 2 adds the data of a ZooKeeper server: ACLs, sessions, null data. Format 1 is read as well.
 """
@@ -198,7 +198,7 @@ class _Compaction:
 
     def follow(self, frame: bytes) -> None:
         """Note a frame that was appended after the snapshot's moment. A long one lengthens the next
-        slice: what follows must stay less than the snapshot, and come to an end.
+        slice: the following frames must stay smaller than the snapshot, and come to an end.
         """
         self._frames += frame
         self._slice_bytes = max(_SLICE_BYTES, 2 * len(frame))
