@@ -29,6 +29,9 @@ from enum import Enum
 from math import inf
 from typing import NamedTuple
 
+Anomalies = dict[str, list[str]]
+"""Cases by the name of the anomaly."""
+
 PRODUCER_STEP = 10**9
 """Producer n sends the values n * PRODUCER_STEP + 0, 1, 2, ... to each partition."""
 

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.harness.faults.anomalies import PRODUCER_STEP, History, Mode, Outcome, Poll, Send, run_of
 from tests.harness.faults.fault_cluster import wait_until
+from tests.harness.faults.former_leaders import Refusal, refusal
 from tests.harness.processes.waiting import join
 
 PADDING = b"x" * 80
@@ -49,6 +50,8 @@ _PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
 
 LOGGED = {"debug": "eos", "log_level": 7}
 """Configs with which librdkafka logs epochs, sequences and transactions."""
+LOGGED_MEMBERS = {"debug": "cgrp", "log_level": 7}
+"""Configs with which librdkafka logs what a member of a group does."""
 
 
 def logger_to(file: Path) -> logging.Logger:
@@ -85,6 +88,7 @@ class Sender(Party):
         self.acked = 0
         self.failures: Counter[str] = Counter()
         self.fatal_errors: list[str] = []
+        self.refusals: list[Refusal] = []
 
 
 class Writer(Sender):
@@ -120,6 +124,7 @@ class Writer(Sender):
         self._beside_apache = beside_apache
         self._next = [0] * partitions
         self._abandoned = False
+        self._reason = ""
         self.start()
 
     def abandon(self) -> None:
@@ -138,11 +143,12 @@ class Writer(Sender):
                     continue
                 # Fatal: what is in flight has an unknown outcome, says its callback. librdkafka's
                 # binding may raise the same error from here once more, as a SystemError.
-                self.fatal_errors.append(str(error.args[0]))
+                self.fatal_errors.append(self._reason or str(error.args[0]))
                 with contextlib.suppress(KafkaException, SystemError):
                     producer.flush(10)
                 self._number += 10
                 self._next = [0] * self._partitions
+                self._reason = ""
                 producer = self._producer()
         if self._abandoned:
             producer.purge()
@@ -164,9 +170,15 @@ class Writer(Sender):
                 "max.in.flight.requests.per.connection": 1 if self._beside_apache else 5,
                 **QUICK_TO_RECONNECT,
                 **LOGGED,
+                "error_cb": self._note,
             },
             logger=self._logger,
         )
+
+    def _note(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._reason = error.str()
+            self.refusals.append(refusal(self._reason))
 
     def _send_to_all(self, producer: Producer) -> None:
         try:
@@ -219,15 +231,18 @@ class Poller:
         name: str,
         group: str | None = None,
         mode: Mode = Mode.SUBSCRIBE,
+        log: Path | None = None,
     ) -> None:
-        """A member of `group`, which is of the kind `mode`, or an assigned one without a group."""
+        """A member of `group`, which is of the kind `mode`, or an assigned one without a group. The
+        file `log` has what librdkafka says of the group."""
         self.name = name
         self.mode = Mode.ASSIGN if group is None else mode
         self.position = [0] * partitions
-        self.lost_positions: list[str] = []
+        self.lost_positions: list[Refusal] = []
         self.errors: dict[str, int] = defaultdict(int)
         self._topic = topic
         self._history = history
+        self._logger = None if log is None else logger_to(log)
         self._consumer = Consumer(
             {
                 "bootstrap.servers": servers,
@@ -238,7 +253,9 @@ class Poller:
                 **_PROTOCOLS[self.mode],
                 "fetch.wait.max.ms": 200,
                 **QUICK_TO_RECONNECT,
-            }
+                **({} if log is None else LOGGED_MEMBERS),
+            },
+            logger=self._logger or logging.getLogger(__name__),
         )
         if group is None:
             self._assign()
@@ -274,26 +291,30 @@ class Poller:
             self._assign()
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             partition = message.partition()
-            self.lost_positions.append(
-                f"partition {partition} position {self.position[partition]}: {error.str()}"
-            )
+            text = f"partition {partition} position {self.position[partition]}: {error.str()}"
+            self.lost_positions.append(refusal(text, partition))
             self._assign()
 
     def close(self) -> None:
         self._consumer.close()
+        if self._logger is not None:
+            for handler in self._logger.handlers:
+                handler.close()
 
 
 class Reader(Party):
-    """A party that polls."""
+    """A party that polls. `is_closing` is set once it only closes its consumer."""
 
     def __init__(self, poller: Poller) -> None:
         super().__init__(poller.name)
         self.poller = poller
+        self.is_closing = False
         self.start()
 
     def run(self) -> None:
         while not self._stopping.is_set():
             self.poller.poll()
+        self.is_closing = True
         self.poller.close()
 
 

@@ -16,11 +16,10 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 from tests.harness.faults import java_copier, share_anomalies
-from tests.harness.faults.anomalies import History, Mode, Outcome, Poll, run_of
+from tests.harness.faults.anomalies import Anomalies, History, Mode, Outcome, Poll, run_of
 from tests.harness.faults.chaos_run import (
     DRAIN_LIMIT_S,
     GROUP,
-    Anomalies,
     Workload,
     create_topic,
 )

@@ -19,8 +19,16 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from tests.harness.faults import chaos_workload
-from tests.harness.faults.anomalies import PRODUCER_STEP, Mode, Outcome, Poll, Send, run_of
-from tests.harness.faults.chaos_run import GROUP, TOPIC, Anomalies, Workload, create_topic
+from tests.harness.faults.anomalies import (
+    PRODUCER_STEP,
+    Anomalies,
+    Mode,
+    Outcome,
+    Poll,
+    Send,
+    run_of,
+)
+from tests.harness.faults.chaos_run import GROUP, TOPIC, Workload, create_topic
 from tests.harness.faults.chaos_workload import (
     LOGGED,
     PADDING,
