@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.errors import ApiError, LogDirFailure
 from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.partition import CONSUMER, Partition
 from kafkapy.replication.purgatory import DelayedOperation
-from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.log_offset import LogOffsetMetadata
 
 READS_FOLLOWERS_VERSION: Final = 11
@@ -117,7 +116,7 @@ class DelayedFetch(DelayedOperation):
             return None
         try:
             end = partition.upper_bound_metadata(params.replica_id, params.isolation)
-        except (LogDirFailure, StorageShortage):
+        except (ApiError, LogDirFailure):
             return None  # reading for the answer meets it again, and deals with it
         start = wait.position
         if end.offset == start.offset:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkapy.common.errors import ErrorCode, LogDirFailure
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.protocol.fetch_shape import FetchShape
 from kafkapy.protocol.headers import RequestHeader, encode_response
 from kafkapy.protocol.messages.fetch import FetchRequest
@@ -30,7 +30,6 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.standing_decision import StandingDecision
 from kafkapy.server.requests.outcomes import Pending
 from kafkapy.server.requests.turns import finished
-from kafkapy.storage.disk_errors import StorageShortage
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
@@ -232,7 +231,7 @@ class FetchFastPath:
             records = log.read_tail(
                 wanted.fetch_offset, min(wanted.max_bytes, self._params.max_bytes)
             )
-        except (LogDirFailure, StorageShortage):
+        except (ApiError, LogDirFailure):
             return None  # reading again meets it again, and deals with it
         if not isinstance(records, bytes):
             return None

@@ -20,7 +20,6 @@ from kafkapy.replication.replica_selector import (
 )
 from kafkapy.server.network.file_region_sender import hold_regions
 from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
-from kafkapy.storage.disk_errors import StorageShortage
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
@@ -173,7 +172,7 @@ class FetchReader:
                 FetchWait(partition, wanted, partition.log.offset_metadata(wanted.fetch_offset))
                 for partition, wanted in zip(readable, plan, strict=True)
             ]
-        except StorageShortage:
+        except ApiError:
             return results, None  # what there is; the client retries
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams, FetchWait
@@ -136,12 +136,18 @@ def test_a_replica_that_is_gone_answers_at_once_without_a_look_at_its_log(
     assert fetch.ready()
 
 
-def test_a_disk_that_fails_meanwhile_answers_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "failure",
+    [LogDirFailure("d", "gone"), ApiError(ErrorCode.CORRUPT_MESSAGE, "no valid batch")],
+)
+def test_a_disk_that_fails_meanwhile_answers_at_once(tmp_path: Path, failure: Exception) -> None:
+    """Otherwise the failure ends the fetcher or the request that completes waiting fetches."""
+
     class Failing(Partition):
         __slots__ = ()
 
         def upper_bound_metadata(self, replica_id: int, isolation: int) -> LogOffsetMetadata:
-            raise LogDirFailure("d", "gone")
+            raise failure
 
     log = make_partition(log_manager(tmp_path)).log
     failing = Failing(TopicPartition("t", 0), ZERO_UUID, log, 1, 1000)
