@@ -39,7 +39,7 @@ class LogDirectories(Protocol):
         ...
 
     def take_out(self, log: UnifiedLog) -> None:
-        """Stop serving a log: its directory is renamed now and removed later."""
+        """Stop serving a log: its directory is renamed now, durably, and removed later."""
         ...
 
     def put_log(self, log: UnifiedLog) -> None:
@@ -200,8 +200,6 @@ class FutureLogs:
             self._fs.rename(future.directory, directory)
             self._fs.fsync_dir(future.log_dir)
         directories.take_out(current)
-        with disk(current.log_dir):
-            self._fs.fsync_dir(current.log_dir)
         log = directories.open_log(
             future.topic_partition, future.log_dir, directory, future.log_end_offset
         )

@@ -181,7 +181,8 @@ class LogManager:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make the logs created and leader epochs begun inside durable at its end, with one wait.
+        """Make logs created or deleted and leader epochs begun inside durable at its end, with one
+        wait.
 
         `on_log_dir_failure` is called for a directory that fails then, as in a background task.
         """
@@ -217,7 +218,8 @@ class LogManager:
         ).load()  # fmt: skip
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Take a log out of service, with its copy in another directory.
+        """Take a log out of service, with its copy in another directory; for good, as a topic of
+        which it was may be forgotten then.
 
         Raises:
             LogDirFailure: a directory fails.
@@ -234,12 +236,13 @@ class LogManager:
         log.local.on_lowered = partial(self.checkpoint_recovery_points_of, log.log_dir)
 
     def take_out(self, log: UnifiedLog) -> None:
-        """Stop serving a log: its directory is renamed now and removed later."""
+        """Stop serving a log: its directory is renamed now, durably, and removed later."""
         log.cleaning.pause()
         log_dir, unique = self._dirs[log.log_dir], self._random.bytes(16).hex()
         log_dir.logs -= 1
         with disk(log.log_dir):
             log_dir.retire(self._fs, log, unique, self._clock.time_ms())
+            self._pool.durable.fsync_dir(log.log_dir)
         self.on_log_deleted(log)
 
     # configs

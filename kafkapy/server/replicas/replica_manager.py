@@ -504,21 +504,38 @@ class ReplicaManager:
             log.stale_controller(self.controller_epoch)
             result.error = ErrorCode.STALE_CONTROLLER_EPOCH
             return result
-        for number, row in enumerate(command.partitions, 1):
-            if number % _AT_A_TIME == 0:
+        for start in range(0, len(command.partitions), _AT_A_TIME):
+            if start:
                 await asyncio.sleep(0)
-            topic_partition = TopicPartition(row.topic, row.partition)
-            try:
-                self._stop(topic_partition, row)
-                error = ErrorCode.NONE
-            except ApiError as refusal:
-                log.ignored(topic_partition, refusal.message)
-                error = refusal.code
-            except LogDirFailure as failure:
-                self.log_dir_failed(failure)
-                error = _OFFLINE
-            result.partition_errors[topic_partition] = error
+            self._stop_together(command.partitions[start : start + _AT_A_TIME], log, result)
         return result
+
+    def _stop_together(
+        self, rows: Sequence[StopReplicaPartition], log: CommandLog, result: CommandResult
+    ) -> None:
+        """Stop some replicas. Deletions are durable before they are answered: the controller then
+        forgets the topic, and nobody would delete a log that is back after a power cut."""
+        log_dirs: dict[TopicPartition, str] = {}
+        with self.log_manager.together():
+            for row in rows:
+                topic_partition = TopicPartition(row.topic, row.partition)
+                held = self.log_manager.get_log(topic_partition)
+                try:
+                    self._stop(topic_partition, row)
+                    error = ErrorCode.NONE
+                    if row.delete and held is not None:
+                        log_dirs[topic_partition] = held.log_dir
+                except ApiError as refusal:
+                    log.ignored(topic_partition, refusal.message)
+                    error = refusal.code
+                except LogDirFailure as failure:
+                    self.log_dir_failed(failure)
+                    error = _OFFLINE
+                result.partition_errors[topic_partition] = error
+        live = self.log_manager.live_log_dirs
+        for topic_partition, log_dir in log_dirs.items():
+            if log_dir not in live:
+                result.partition_errors[topic_partition] = _OFFLINE
 
     def _stop(self, topic_partition: TopicPartition, row: StopReplicaPartition) -> None:
         topic, index = topic_partition

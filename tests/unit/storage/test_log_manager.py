@@ -110,6 +110,17 @@ def test_deleting_a_log(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir() if p.is_dir()] == ["orders-0"]
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_deleted_log_is_not_back_after_a_power_cut(seed: int) -> None:
+    """The controller forgets a deleted topic: nobody would delete its log once more."""
+    disk = SimFileSystem()
+    manager = manager_of(Path("/logs"), fs=disk)
+    create(manager, 0)
+    manager.delete_log(TopicPartition("t", 0))
+    disk.crash(seed)
+    assert disk.stat("/logs/t-0") is None
+
+
 def test_checkpoints_of_a_deleted_log_do_not_bind_the_next_of_its_name(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path, segment_bytes="300")
     for _ in range(20):

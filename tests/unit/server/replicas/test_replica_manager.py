@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -255,6 +256,27 @@ def test_a_log_that_nobody_hosts_is_deleted_all_the_same(parts: Parts, tmp_path:
     assert stop(parts, NO_EPOCH, delete=True).partition_errors == {TP: ErrorCode.NONE}
     assert not (tmp_path / "t-0").exists()
     assert stop(parts, NO_EPOCH, delete=True).partition_errors == {TP: ErrorCode.NONE}
+
+
+class UnsyncedDirectories(Disk):
+    """Directories cannot be synced once `is_broken`."""
+
+    is_broken = False
+
+    def fsync_dir(self, path: str) -> None:
+        if self.is_broken:
+            raise OSError(errno.EIO, "broken", path)
+        super().fsync_dir(path)
+
+
+def test_a_deletion_that_is_not_durable_is_an_error(tmp_path: Path) -> None:
+    """The controller would forget the topic, and a power cut bring its log back."""
+    fs = UnsyncedDirectories()
+    parts = Parts(tmp_path / "a", tmp_path / "b", fs=fs)
+    parts.tell(partition_state())
+    fs.is_broken = True
+    assert stop(parts, 0, delete=True).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
+    assert len(parts.logs.offline_log_dirs) == 1
 
 
 def test_a_client_learns_whether_to_look_elsewhere(parts: Parts) -> None:
