@@ -55,6 +55,7 @@ class Sharing:
     """State that the members of the group share. `nothing_more` says whether all is written."""
 
     def __init__(self, nothing_more: Callable[[], bool]) -> None:
+        self.beginner = ""
         self.is_begun = False
         self.is_over = False
         self.nothing_more = nothing_more
@@ -77,6 +78,7 @@ class ShareMember(GroupClient):
             try:
                 if not sharing.is_begun:
                     await self._begin()
+                    continue
                 if not self.is_stopping and self.world.random.random() < _ENDS:
                     await self._end()
                 await self._beat()
@@ -90,7 +92,13 @@ class ShareMember(GroupClient):
         self.is_done = True
 
     async def _begin(self) -> None:
-        """The group has no member yet: it begins with the first records."""
+        """One member has the group begin with the first records. The others join later: offsets
+        that are reset while they read are read once more."""
+        sharing = self._sharing
+        sharing.beginner = sharing.beginner or self.host
+        if sharing.beginner != self.host:
+            await self.pause(40, 250)
+            return
         rows = [
             alter_share_group_offsets.AlterShareGroupOffsetsRequestPartition(
                 partition_index=partition, start_offset=0
@@ -105,9 +113,8 @@ class ShareMember(GroupClient):
         )
         response = await self.ask(request, 0)
         codes = [p.error_code for row in response.responses for p in row.partitions]
-        if not self._sharing.is_begun:  # by another, which has joined
-            self._check(response.error_code, *codes)
-            self._sharing.is_begun = len(codes) == self.partitions
+        self._check(response.error_code, *codes)
+        sharing.is_begun = len(codes) == self.partitions
 
     async def _end(self) -> None:
         """Leave, or die: who comes back is somebody else."""
