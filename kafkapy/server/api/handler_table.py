@@ -159,7 +159,9 @@ def groups(
         ApiKey.DESCRIBE_GROUPS: partial(handlers.describe_groups.handle, groups),
         ApiKey.OFFSET_COMMIT: partial(handlers.offset_commit.handle, groups, metadata),
         ApiKey.OFFSET_FETCH: partial(handlers.offset_fetch.handle, groups, metadata, authorization),
-        ApiKey.OFFSET_DELETE: partial(handlers.offset_delete.handle, groups, authorization),
+        ApiKey.OFFSET_DELETE: partial(
+            handlers.offset_delete.handle, groups, metadata, authorization
+        ),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: partial(
             handlers.consumer_group_heartbeat.handle, groups, features, authorization
         ),

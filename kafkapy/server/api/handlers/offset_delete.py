@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import DeleteOffsets, DeleteOffsetsResult
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -21,11 +22,17 @@ from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 def handle(
     groups: GroupService,
+    metadata: MetadataCache,
     authorization: Authorization,
     context: RequestContext,
     request: OffsetDeleteRequest,
 ) -> Work[Outcome[OffsetDeleteResponse]]:
-    """Delete committed offsets of topics that no member of the group reads."""
+    """Delete committed offsets of topics that no member of the group reads.
+
+    A partition must exist (`KafkaApis.handleOffsetDeleteRequest`). Where none does, nobody looks
+    for the group.
+    """
+    image = metadata.image
     refused: dict[TopicPartition, ErrorCode] = {}
     allowed: dict[TopicPartition, None] = {}
     for topic in request.topics:
@@ -33,10 +40,12 @@ def handle(
         yield ROW_UNITS
         for p in topic.partitions:
             partition = TopicPartition(topic.name, p.partition_index)
-            if may_read:
-                allowed[partition] = None
-            else:
+            if not may_read:
                 refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif image.partition(*partition) is None:
+                refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                allowed[partition] = None
             yield 1
 
     def respond(result: DeleteOffsetsResult) -> OffsetDeleteResponse:
@@ -44,6 +53,8 @@ def handle(
             result.errors |= refused
         return _response(result)
 
+    if not allowed:
+        return respond(DeleteOffsetsResult())
     request_of_core = DeleteOffsets(request.group_id, list(allowed))
     return groups.call(groups.coordinator.delete_offsets, request_of_core, respond)
 
