@@ -1,4 +1,5 @@
-"""Random operations on one partition, on kafkapy and on Apache Kafka 3.9.1: the same outcomes.
+"""Random operations on one partition, or on one group, on kafkapy and on Apache Kafka 3.9.1: the
+same outcomes.
 
 Each sequence has a partition of its own. After a block of sequences both brokers are killed or
 stopped, and started again; everything is read once more, and the segments on disk are compared. The
@@ -8,14 +9,15 @@ first difference of a sequence is shrunk to the operations that it needs.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
+from dev.differential.difference import Difference, Outcome
+from dev.differential.groups.comparison import GroupComparison
 from dev.differential.operations import (
     TOPIC_CONFIGS,
     Batch,
@@ -27,23 +29,16 @@ from dev.differential.operations import (
     sequence,
 )
 from dev.differential.page import Run, write_page
-from dev.differential.partition import Outcome, Partition
+from dev.differential.partition import Partition
 from dev.differential.shrink import shrink
 from dev.differential.systems import System, both
 from kafkapy.common.errors import ApiError, ErrorCode
 
 BLOCK: Final = 100
 _SHRINK_ATTEMPTS: Final = 25
-
-
-class Difference(NamedTuple):
-    """The operation that had different outcomes, and these."""
-
-    seed: int
-    configs: dict[str, str]
-    operations: tuple[Operation, ...]
-    where: str
-    outcomes: tuple[Outcome, Outcome]
+_NEVER_MS: Final = 3_600_000
+_AT_ONCE_MS: Final = 50
+"""Intervals at which brokers look for what has expired."""
 
 
 class KnownDifference(Exception):
@@ -167,7 +162,7 @@ class Comparison:
 
     def _add(self, difference: Difference) -> None:
         self.differences.append(difference)
-        print(_text(difference), flush=True)
+        print(difference.text(), flush=True)
 
 
 def _both_refuse(operation: Operation, outcomes: tuple[Outcome, Outcome]) -> bool:
@@ -197,60 +192,66 @@ def _outcome(partition: Partition, operation: Operation) -> Outcome:
         return ("no answer", type(error).__name__)
 
 
-def _text(found: Difference) -> str:
-    ours, theirs = _first_parts_that_differ(*found.outcomes)
-    steps = "".join(f"\n    {_short(operation)}" for operation in found.operations)
-    return (
-        f"seed {found.seed}, topic configs {found.configs}:{steps}\n  {_short(found.where)}\n"
-        f"  kafkapy      {_short(ours)}\n  Apache Kafka {_short(theirs)}"
-    )
-
-
-def _first_parts_that_differ(ours: Any, theirs: Any) -> tuple[Any, Any]:
-    """Two outcomes without what is the same in both."""
-    if not (isinstance(ours, tuple | list) and isinstance(theirs, tuple | list)):
-        return ours, theirs
-    if len(ours) != len(theirs):
-        both = zip(ours, theirs, strict=False)
-        same = next((i for i, pair in enumerate(both) if pair[0] != pair[1]), -1)
-        return ours[same:], theirs[same:]
-    pairs = [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
-    return _first_parts_that_differ(*pairs[0])
-
-
-def _short(value: object) -> str:
-    """A value with its runs of one letter shortened."""
-    return re.sub(r"([A-Z])\1{4,}", lambda found: f"{found[1]}*{len(found[0])}", str(value))
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/differential", description=__doc__)
-    parser.add_argument("--sequences", type=int, default=10_000)
-    parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
-    parser.add_argument("--most", type=int, default=10, help="differences after which it ends")
-    parser.add_argument("--write", action="store_true", help="write docs/evidence/differential.md")
-    given = parser.parse_args()
-    started = time.monotonic()
-    seeds = range(given.first, given.first + given.sequences)
+def partition_run(seeds: range, most: int) -> Run:
+    """Sequences on partitions, until there are `most` differences."""
     done = 0
     with (
         tempfile.TemporaryDirectory(prefix="kafkapy-differential-") as directory,
-        both(Path(directory)) as systems,
+        both(Path(directory), {}) as systems,
     ):
-        comparison = Comparison(systems, f"run-{given.first}")
+        comparison = Comparison(systems, f"run-{seeds.start}")
         for start in range(0, len(seeds), BLOCK):
             block = seeds[start : start + BLOCK]
             comparison.block(block, TOPIC_CONFIGS[block[0] // BLOCK % len(TOPIC_CONFIGS)])
             done += len(block)
-            if len(comparison.differences) >= given.most:
+            if len(comparison.differences) >= most:
                 break
     found = len(comparison.differences)
-    seconds = time.monotonic() - started
-    run = Run(given.first, done, comparison.operations, found, comparison.known, seconds)
+    return Run(seeds.start, done, comparison.operations, found, comparison.known)
+
+
+def group_run(seeds: range, most: int) -> Run:
+    """Sequences on groups: half of them with offsets and groups that expire at once."""
+    run = Run(seeds.start, 0, 0, 0, 0)
+    middle = len(seeds) // 2
+    for half, interval_ms in ((seeds[:middle], _NEVER_MS), (seeds[middle:], _AT_ONCE_MS)):
+        settings = {"offsets.retention.check.interval.ms": str(interval_ms)}
+        with (
+            tempfile.TemporaryDirectory(prefix="kafkapy-differential-") as directory,
+            both(Path(directory), settings) as systems,
+        ):
+            comparison = GroupComparison(systems, f"groups-{half.start}")
+            for start in range(0, len(half), BLOCK):
+                block = half[start : start + BLOCK]
+                comparison.block(block, is_clean=start // BLOCK % 2 == 0)
+                run = run._replace(sequences=run.sequences + len(block))
+                if run.differences + len(comparison.differences) >= most:
+                    break
+        run = run._replace(
+            operations=run.operations + comparison.operations,
+            differences=run.differences + len(comparison.differences),
+            known=run.known + comparison.cut_short,
+        )
+    return run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/differential", description=__doc__)
+    parser.add_argument("--sequences", type=int, help="10,000, or 1,000 of groups")
+    parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
+    parser.add_argument("--most", type=int, default=10, help="differences after which it ends")
+    parser.add_argument("--groups", action="store_true", help="operations on groups instead")
+    parser.add_argument("--write", action="store_true", help="write docs/evidence/differential.md")
+    given = parser.parse_args()
+    started = time.monotonic()
+    kind, usual = (group_run, 1_000) if given.groups else (partition_run, 10_000)
+    sequences = usual if given.sequences is None else given.sequences
+    run = kind(range(given.first, given.first + sequences), given.most)
+    run = run._replace(seconds=time.monotonic() - started)
     print(f"differential: {run.summary}")
     if given.write:
-        write_page(run)
-    return 1 if found else 0
+        write_page(run, "groups" if given.groups else "result")
+    return 1 if run.differences else 0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from dev.report import ROOT
 
 PAGE: Final = ROOT / "docs" / "evidence" / "differential.md"
-_RESULT: Final = re.compile(r"(?<=<!-- result -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 class Run(NamedTuple):
@@ -19,7 +18,7 @@ class Run(NamedTuple):
     operations: int
     differences: int
     known: int
-    seconds: float
+    seconds: float = 0.0
 
     @property
     def summary(self) -> str:
@@ -31,6 +30,7 @@ class Run(NamedTuple):
         )
 
 
-def write_page(run: Run) -> None:
-    """Replace the result on the page."""
-    PAGE.write_text(_RESULT.sub(f"{run.summary}.\n", PAGE.read_text()))
+def write_page(run: Run, place: str) -> None:
+    """Replace a result on the page: `result`, or `groups`."""
+    text = re.compile(rf"(?<=<!-- {place} -->\n).*?(?=<!-- end -->)", re.DOTALL)
+    PAGE.write_text(text.sub(f"{run.summary}.\n", PAGE.read_text()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dev.differential.batches import NO_PRODUCER, encode, encode_old, next_offset, observed
+from dev.differential.difference import Outcome
 from dev.differential.operations import (
     EARLIEST,
     LATEST,
@@ -37,8 +38,6 @@ from kafkapy.protocol.messages import (
 )
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import Wire, produce_request
-
-Outcome = tuple[Any, ...]
 
 _NO_TIMESTAMP: Final = -1
 _ALL_BYTES: Final = 1 << 20

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from tests.harness.processes.broker_process import BrokerProcess, ServerProcess
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import Wire
 
+_OF_GROUPS: Final = 0
 _OF_TRANSACTIONS: Final = 1
 
 # Nothing happens by itself: an operation is all that changes a log.
@@ -25,6 +27,7 @@ _SETTINGS: Final = {
     "log.cleaner.enable": "false",
     "log.retention.check.interval.ms": "3600000",
     "transactional.id.expiration.ms": "3600000",
+    "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "3",
     "transaction.state.log.replication.factor": "1",
@@ -49,10 +52,15 @@ class System:
         wire = Wire(self._broker)
         request = MetadataRequest(topics=[])
         wait_until(lambda: wire.ask(request, 8).controller_id >= 0, "a controller")
-        # Creates the coordinator's topic.
-        coordinator = FindCoordinatorRequest(key="any", key_type=_OF_TRANSACTIONS)
-        wait_until(lambda: wire.ask(coordinator, 3).error_code == 0, "a transaction coordinator")
+        for kind in (_OF_TRANSACTIONS, _OF_GROUPS):
+            # Creates the coordinator's topic.
+            coordinator = FindCoordinatorRequest(key="any", key_type=kind)
+            wait_until(partial(self._is_there, wire, coordinator), "a coordinator")
         return wire
+
+    @staticmethod
+    def _is_there(wire: Wire, coordinator: FindCoordinatorRequest) -> bool:
+        return bool(wire.ask(coordinator, 3).error_code == 0)
 
     def create(self, topic: str, partitions: int, configs: dict[str, str]) -> None:
         """Create a topic, and wait until each partition has a leader."""
@@ -108,14 +116,15 @@ class System:
 
 
 @contextmanager
-def both(directory: Path) -> Iterator[tuple[System, System]]:
-    """kafkapy and Apache Kafka, running. Raises Unavailable."""
+def both(directory: Path, more: Mapping[str, str]) -> Iterator[tuple[System, System]]:
+    """kafkapy and Apache Kafka, running, with `more` settings. Raises Unavailable."""
     apache_kafka.jars()
     zookeeper = apache_kafka.ZooKeeperProcess(directory / "zookeeper").start()
     apache_logs, own_logs = directory / "apache", directory / "kafkapy"
+    settings = {**_SETTINGS, **more}
     brokers: list[ServerProcess] = [
-        apache_kafka.ApacheBroker(apache_logs, _SETTINGS, zookeeper),
-        BrokerProcess(own_logs, _SETTINGS),
+        apache_kafka.ApacheBroker(apache_logs, settings, zookeeper),
+        BrokerProcess(own_logs, settings),
     ]
     try:
         for broker in brokers:

@@ -29,8 +29,7 @@ def handle(
 ) -> Work[Outcome[OffsetDeleteResponse]]:
     """Delete committed offsets of topics that no member of the group reads.
 
-    A partition must exist (`KafkaApis.handleOffsetDeleteRequest`). Where none does, nobody looks
-    for the group.
+    A partition must exist (`KafkaApis.handleOffsetDeleteRequest`).
     """
     image = metadata.image
     refused: dict[TopicPartition, ErrorCode] = {}
@@ -53,8 +52,6 @@ def handle(
             result.errors |= refused
         return _response(result)
 
-    if not allowed:
-        return respond(DeleteOffsetsResult())
     request_of_core = DeleteOffsets(request.group_id, list(allowed))
     return groups.call(groups.coordinator.delete_offsets, request_of_core, respond)
 

@@ -62,7 +62,7 @@ def test_only_offsets_of_partitions_that_exist_are_deleted(
         (t.name, p.partition_index): p.error_code for t in response.topics for p in t.partitions
     }
     assert (response.error_code, rows) == (NONE, codes)
-    assert groups.call.called == (NONE in codes.values())
+    assert groups.call.called  # it knows whether there is such a group
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Random operations on consumer groups, on kafkapy and on Apache Kafka."""

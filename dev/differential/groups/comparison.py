@@ -1,0 +1,180 @@
+"""Sequences of operations on groups, on two systems, many groups at a time.
+
+A step is one operation of each group. Its outcome is what the members of a group were answered by
+the time at which all is quiet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from dev.differential.difference import Difference, Outcome
+from dev.differential.groups.connections import Activity
+from dev.differential.groups.group import Group
+from dev.differential.groups.operations import (
+    PARTITIONS,
+    TOPICS,
+    Operation,
+    Pass,
+    readings,
+    sequence,
+)
+from dev.differential.shrink import shrink
+from dev.differential.systems import System
+
+_SHRINK_ATTEMPTS: Final = 16
+_TIMES: Final = 2
+"""How often a sequence is run alone before a difference counts: time may have made one."""
+
+
+class Found(NamedTuple):
+    """A difference at a step."""
+
+    where: str
+    outcomes: tuple[Outcome, Outcome]
+
+
+class Course:
+    """One sequence on both systems. It is over at a difference, or where the systems elect
+    different leaders: Apache Kafka takes any member, by a hash."""
+
+    def __init__(self, operations: Sequence[Operation], pair: tuple[Group, Group]) -> None:
+        self.operations = operations
+        self.pair = pair
+        self.found: Found | None = None
+        self.is_over = False
+
+    def compare(self, number: int, operation: Operation) -> None:
+        """Look at what a step did."""
+        outcomes = self.pair[0].arrived(), self.pair[1].arrived()
+        if outcomes[0] != outcomes[1]:
+            self.found = Found(f"operation {number}, {operation}", outcomes)
+            self.is_over = True
+        elif self.pair[0].leader != self.pair[1].leader:
+            self.is_over = True
+
+
+class GroupComparison:
+    """Groups on two systems."""
+
+    def __init__(self, systems: tuple[System, System], name: str) -> None:
+        self._systems = systems
+        self._name = name
+        self._groups = 0
+        self.operations = 0
+        self.cut_short = 0
+        self.differences: list[Difference] = []
+        for system in systems:
+            for topic in TOPICS:
+                system.create(topic, PARTITIONS, {})
+
+    def block(self, seeds: Sequence[int], is_clean: bool) -> None:
+        """Run the sequences of seeds at a time; both brokers restart before the last look."""
+        asyncio.run(self._block(seeds, is_clean))
+
+    async def _block(self, seeds: Sequence[int], is_clean: bool) -> None:
+        activity = Activity()
+        courses = [self._course(sequence(seed), activity) for seed in seeds]
+        await self._run(courses, activity)
+        self.cut_short += sum(course.is_over and course.found is None for course in courses)
+        for seed, course in zip(seeds, courses, strict=True):
+            if course.found is not None:
+                await self._again(seed, course)
+        await asyncio.to_thread(self._restart, is_clean)
+        left = [course for course in courses if not course.is_over]
+        for course in left:
+            for group, system in zip(course.pair, self._systems, strict=True):
+                await group.over(system.wire.servers)
+            course.operations = readings()
+        await self._run(left, activity)
+        for seed, course in zip(seeds, courses, strict=True):
+            if course in left and course.found is not None:
+                how = "a clean stop" if is_clean else "kill -9"
+                where = f"after {how}: {course.found.where}"
+                self._add(Difference(seed, {}, sequence(seed), where, course.found.outcomes))
+        for course in courses:
+            await asyncio.gather(*(group.close() for group in course.pair))
+
+    def _restart(self, is_clean: bool) -> None:
+        for system in self._systems:
+            system.restart(is_clean)
+
+    def _course(self, operations: Sequence[Operation], activity: Activity) -> Course:
+        self._groups += 1
+        name = f"{self._name}-{self._groups}"
+        ours, theirs = (Group(each.wire.servers, name, activity) for each in self._systems)
+        return Course((*operations, *readings()), (ours, theirs))
+
+    async def _run(self, courses: Sequence[Course], activity: Activity) -> None:
+        """Steps of all courses: what is before the passing of time, that, and what is after."""
+        lengths = [len(course.operations) for course in courses]
+        first = [_until_pass(course.operations) for course in courses]
+        second = [min(end + 1, length) for end, length in zip(first, lengths, strict=True)]
+        starts = [0] * len(courses)
+        for ends in (first, second, lengths):
+            await self._steps(courses, starts, ends, activity)
+            starts = ends
+
+    async def _steps(
+        self,
+        courses: Sequence[Course],
+        starts: Sequence[int],
+        ends: Sequence[int],
+        activity: Activity,
+    ) -> None:
+        longest = max((e - s for s, e in zip(starts, ends, strict=True)), default=0)
+        for step in range(longest):
+            due = [
+                (course, start + step)
+                for course, start, end in zip(courses, starts, ends, strict=True)
+                if start + step < end and not course.is_over
+            ]
+            await asyncio.gather(
+                *(g.apply(c.operations[number]) for c, number in due for g in c.pair)
+            )
+            await activity.quiet()
+            self.operations += len(due)
+            for course, number in due:
+                course.compare(number, course.operations[number])
+
+    async def _alone(self, operations: Sequence[Operation]) -> Found | None:
+        activity = Activity()
+        course = self._course(operations, activity)
+        await self._run([course], activity)
+        await asyncio.gather(*(group.close() for group in course.pair))
+        return course.found
+
+    async def _again(self, seed: int, course: Course) -> None:
+        """Run a sequence that differs again, alone, and shrink it."""
+        operations = sequence(seed)
+        for _ in range(_TIMES):
+            found = await self._alone(operations)
+            if found is None:
+                return
+        last = [found]
+        kept = operations
+        loop = asyncio.get_running_loop()
+
+        def fails(fewer: tuple[Operation, ...]) -> bool:
+            again = asyncio.run_coroutine_threadsafe(self._alone(fewer), loop).result()
+            if again is not None:
+                last[0] = again
+            return again is not None
+
+        kept = await asyncio.to_thread(shrink, operations, fails, _SHRINK_ATTEMPTS)
+        self._add(Difference(seed, {}, kept, *last[0]))
+
+    def _add(self, difference: Difference) -> None:
+        self.differences.append(difference)
+        print(difference.text(), flush=True)
+
+
+def _until_pass(operations: Iterable[Operation]) -> int:
+    """The number of operations before the passing of time, or of all."""
+    number = -1
+    for number, operation in enumerate(operations):
+        if isinstance(operation, Pass):
+            return number
+    return number + 1
