@@ -143,9 +143,9 @@ class Writer(Sender):
                     continue
                 # Fatal: what is in flight has an unknown outcome, says its callback. librdkafka's
                 # binding may raise the same error from here once more, as a SystemError.
-                self.fatal_errors.append(self._reason or str(error.args[0]))
                 with contextlib.suppress(KafkaException, SystemError):
-                    producer.flush(10)
+                    producer.flush(10)  # calls back with the reason
+                self.fatal_errors.append(self._reason or str(error.args[0]))
                 self._number += 10
                 self._next = [0] * self._partitions
                 self._reason = ""

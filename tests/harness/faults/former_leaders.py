@@ -14,6 +14,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import inf
 from typing import NamedTuple
 
@@ -80,12 +81,12 @@ def watched(cluster: FaultCluster, topic: str, partitions: int) -> Iterator[Lead
     """The leaders of a topic from now on, as its znodes have them."""
     found = Leaderships()
 
-    def note_of(partition: int, data: bytes | None, stat: ZnodeStat | None) -> None:
+    def note(partition: int, data: bytes | None, stat: ZnodeStat | None, _: object) -> None:
         if data is not None and stat is not None:
             found.note(partition, stat.mtime / 1000, json.loads(data)["leader"])
 
     with cluster.client() as client:
         for partition in range(partitions):
             path = f"/brokers/topics/{topic}/partitions/{partition}/state"
-            client.DataWatch(path, lambda data, stat, p=partition: note_of(p, data, stat))
+            client.DataWatch(path, partial(note, partition))
         yield found

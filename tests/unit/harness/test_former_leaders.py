@@ -1,8 +1,15 @@
 """Which answers count as those of a broker that no longer leads."""
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
-from tests.harness.faults.former_leaders import Leaderships, Refusal, refusal
+from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.faults.former_leaders import Leaderships, Refusal, refusal, watched
 
 OF_A_PRODUCER = (
     "Broker: Broker received an out of order sequence number: ProduceRequest for chaos [2] with 2"
@@ -57,3 +64,25 @@ def test_only_answers_of_former_leaders_are_allowed() -> None:
     leaderships().allow(answers, found, allowed)
     assert found == {"lost-position": ["leader"], "duplicate": ["value 1"]}
     assert allowed == {"lost-position, by a former leader": ["former"]}
+
+
+class WatchedCluster:
+    """Its ZooKeeper client calls watches as kazoo does: with the event, None at first."""
+
+    def __init__(self) -> None:
+        self.watches: list[Callable[..., object]] = []
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        yield SimpleNamespace(DataWatch=lambda path, watch: self.watches.append(watch))
+
+
+def test_the_leaders_of_each_partition_are_watched() -> None:
+    cluster = WatchedCluster()
+    with watched(cast(FaultCluster, cluster), "chaos", 2) as leaders:
+        for at, leader, event in ((100, 1, None), (200, 2, object())):
+            data, stat = json.dumps({"leader": leader}).encode(), SimpleNamespace(mtime=at * 1000)
+            cluster.watches[1](data, stat, event)
+        cluster.watches[0](None, None, None)
+    assert leaders.was_former(Refusal(1, 1, 250.0, ""))
+    assert not leaders.was_former(Refusal(0, 1, 250.0, ""))
