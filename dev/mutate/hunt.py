@@ -55,17 +55,30 @@ def hunt(mutant: Mutant, first: int, count: int) -> Result:
         edited.write_text(mutant.apply(edited.read_text()))
         if mutant.tests:
             return _test(mutant, copy, began_s)
-        command = [sys.executable, "-m", "dev.mutate.hunt", str(first), str(count)]
-        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
-    lines = done.stdout.splitlines()
-    if not lines:
-        tail = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        found: dict[str, Any] = {"seed": first, "checker": CRASHES, "violation": tail[0]}
-    else:
-        found = json.loads(lines[-1])
+        end, start = first + count, first
+        found = _judged(copy, start, count)
+        while found["checker"] and _judged(ROOT, found["seed"], 1)["checker"]:
+            # The seed breaks a promise without the mutant too.
+            start = found["seed"] + 1
+            if start == end:
+                found |= {"checker": "", "violation": ""}
+                break
+            found = _judged(copy, start, end - start)
     seeds = found["seed"] - first + 1
     seconds = time.monotonic() - began_s
     return Result(mutant, seeds, found["seed"], found["checker"], found["violation"], seconds)
+
+
+def _judged(tree: Path, first: int, count: int) -> dict[str, Any]:
+    """The `seed` at which a tree was caught, or the last one, with `checker` and `violation`."""
+    command = [sys.executable, "-m", "dev.mutate.hunt", str(first), str(count)]
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if lines:
+        found: dict[str, Any] = json.loads(lines[-1])
+        return found
+    tail = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+    return {"seed": first, "checker": CRASHES, "violation": tail[0]}
 
 
 def _test(mutant: Mutant, copy: Path, began_s: float) -> Result:
