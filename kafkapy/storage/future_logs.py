@@ -131,6 +131,9 @@ class FutureLogs:
     def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
         """Replace a log with its copy. Returns None if the copy is not complete yet.
 
+        The copy takes over what the log knows of producers: batches that may be sent again,
+        verifications, and markers above the high watermark. Its snapshot has none of them.
+
         Raises:
             LogDirFailure: one of the two directories fails.
         """
@@ -140,6 +143,8 @@ class FutureLogs:
         future.close(now_ms)
         del self.logs[topic_partition]
         log = self._adopt(future, current)
+        log.producers.take_over(current.producers)
+        log.first_unstable_offset = current.first_unstable_offset
         for epoch, start_offset in current.epochs.entries():
             # An epoch of which there is no record yet is no copy's.
             if epoch > log.epochs.latest:

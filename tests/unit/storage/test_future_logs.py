@@ -12,7 +12,10 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import build_batch
+from kafkapy.record.control import end_transaction_marker
+from kafkapy.storage.log_append import AppendOrigin
 from kafkapy.storage.log_manager import LogManager
+from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, ProducerConfig
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.harness.cores.ports import NOW_MS, ManualClock, SeededRandom
 from tests.harness.plugins.closing import Disk
@@ -27,11 +30,14 @@ class TwoDirs:
     def __init__(self, root: Path, **configs: str) -> None:
         self.root = root
         self.configs = {**CONFIGS, **{k.replace("_", "."): v for k, v in configs.items()}}
+        self.producers = DEFAULT_PRODUCER_CONFIG
         self.open()
 
     def open(self, seed: int = 0) -> None:
         dirs = [str(self.root / name) for name in "ab"]
-        self.manager = LogManager(Disk(), dirs, {}, ManualClock(), SeededRandom(seed))
+        self.manager = LogManager(
+            Disk(), dirs, {}, ManualClock(), SeededRandom(seed), producers=self.producers
+        )
         self.manager.open()
         self.manager.load({TP.topic: self.configs})
         self.manager.get_or_create_log(TP, TOPIC_ID, self.configs, True)
@@ -69,6 +75,16 @@ class TwoDirs:
             read += piece
             offset = _end(piece)
         return read
+
+
+def batch_of(producer_id: int, sequence: int, is_transactional: bool = False) -> bytes:
+    return build_batch(
+        [row("k", "v" * 200)],
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence,
+        is_transactional=is_transactional,
+    )
 
 
 def _end(records: bytes) -> int:
@@ -115,6 +131,54 @@ def test_what_comes_meanwhile_is_copied_too(two: TwoDirs) -> None:
     two.copy()
     assert two.replace() is not None
     assert two.log.log_end_offset == 11
+
+
+def test_what_producers_may_send_again_moves_too(two: TwoDirs) -> None:
+    """The simulator found it, in its seed 3000490: producers whose batches had not been answered
+    sent them again after a move, and were told that they were out of order."""
+    for sequence in range(8):
+        two.log.append_as_leader(batch_of(9, sequence), 0, NOW_MS)
+    two.move()
+    two.copy()
+    log = two.replace()
+    assert log is not None
+    assert log.segments.active.base_offset == 7  # of the five, only the last is in it
+    repeated = [log.append_as_leader(batch_of(9, at), 0, NOW_MS) for at in range(3, 8)]
+    assert [(info.duplicate, info.first_offset) for info in repeated] == [
+        (True, 3), (True, 4), (True, 5), (True, 6), (True, 7)
+    ]  # fmt: skip
+    assert log.append_as_leader(batch_of(9, 8), 0, NOW_MS).first_offset == 8
+
+
+def test_a_transaction_whose_marker_is_not_replicated_stays_unstable(two: TwoDirs) -> None:
+    two.log.append_as_leader(batch_of(9, 0, is_transactional=True), 0, NOW_MS)
+    two.log.update_high_watermark(1)
+    marker = end_transaction_marker(
+        commit=True, producer_id=9, producer_epoch=0, coordinator_epoch=0, timestamp=NOW_MS
+    )
+    two.log.append_as_leader(marker, 0, NOW_MS, AppendOrigin.COORDINATOR)
+    two.move()
+    two.copy()
+    log = two.replace()
+    assert log is not None
+    assert (log.high_watermark, log.last_stable_offset) == (1, 0)
+    log.update_high_watermark(2)
+    assert log.last_stable_offset == 2
+
+
+def test_a_transaction_that_was_verified_before_a_move_begins_after_it(two: TwoDirs) -> None:
+    two.manager.shutdown()
+    two.producers = ProducerConfig(verifies_transactions=True)
+    two.open()
+    two.log.producers.verification.begin(9, 0, 0).is_done = True
+    two.move()
+    two.copy()
+    log = two.replace()
+    assert log is not None
+    assert log.append_as_leader(batch_of(9, 0, is_transactional=True), 0, NOW_MS).first_offset == 0
+    assert log.first_unstable_offset == 0
+    with pytest.raises(ApiError, match="not part of an ongoing transaction"):
+        log.append_as_leader(batch_of(8, 0, is_transactional=True), 0, NOW_MS)
 
 
 def test_a_truncation_of_the_log_is_followed(two: TwoDirs) -> None:
