@@ -77,19 +77,15 @@ BASE_CONFIG: Final = {
 class NodeClock:
     """The simulation's time, off by what this machine's clocks are off, and as fast as they are."""
 
-    def __init__(self, world: World, node: Node, booted_ms: int) -> None:
-        self._events = world.events
+    def __init__(self, node: Node, booted_ms: int) -> None:
         self._node = node
         self._booted_ms = booted_ms
 
     def time_ms(self) -> int:
-        return WALL_EPOCH_MS + self._node.wall_ahead_ms + self._elapsed_ms()
+        return self._node.wall_ms()
 
     def monotonic_ms(self) -> int:
-        return self._booted_ms + self._elapsed_ms()
-
-    def _elapsed_ms(self) -> int:
-        return self._events.now_us * (1000 + self._node.drift_permille) // 1_000_000
+        return self._booted_ms + self._node.elapsed_ms()
 
 
 def rack_of(broker_id: int) -> str:
@@ -116,7 +112,7 @@ class Node:
     def __init__(self, world: World, broker_id: int, config: dict[str, str]) -> None:
         self.broker_id = broker_id
         self.host = f"b{broker_id}"
-        self.disk = SimFileSystem()
+        self.disk = SimFileSystem(self.wall_ms)
         self.short_disk = ShortFileSystem(self.disk)
         self.faulty_disk = FaultyFileSystem(self.short_disk)  # type: ignore[arg-type]
         self.process: SimProcess | None = None
@@ -131,6 +127,14 @@ class Node:
         self.drift_permille = 0
         self._lives: list[object] = []
         self._stale: SimProcess | None = None
+
+    def elapsed_ms(self) -> int:
+        """The time since the simulation began, as this machine counts it."""
+        return self._world.events.now_us * (1000 + self.drift_permille) // 1_000_000
+
+    def wall_ms(self) -> int:
+        """The time of day, as this machine has it."""
+        return WALL_EPOCH_MS + self.wall_ahead_ms + self.elapsed_ms()
 
     @property
     def is_up(self) -> bool:
@@ -206,7 +210,7 @@ class Node:
             "broker.rack": rack_of(self.broker_id),
             "listeners": f"PLAINTEXT://{self.host}:{PORT}",
         }  # fmt: skip
-        clock = NodeClock(world, self, world.random.randrange(1, 10**9))
+        clock = NodeClock(self, world.random.randrange(1, 10**9))
         machine = Machine(clock, WorldRandom(world), self.faulty_disk, _bind, self._connect)
         broker = self.broker = Broker(KafkaConfig(properties), machine)
         self._lives.append(broker)

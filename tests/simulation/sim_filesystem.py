@@ -7,7 +7,8 @@ What is written is seen at once, and is only safe after an fsync, as on a journa
 - names: creations, renames and removals wait in one journal, which any fsync commits whole; a crash
   keeps a prefix of it.
 
-One bit at a time may be read wrong (`flip`), until the process that reads it ends.
+A file's time is the machine's when it was written last. One bit at a time may be read wrong
+(`flip`), until the process that reads it ends.
 """
 
 from __future__ import annotations
@@ -78,11 +79,13 @@ class SimFile:
         self._check()
         data = b"".join(buffers)
         _write(self._inode.data, position, data)
+        self._inode.modified_ms = self._disk.time_ms()
         self._inode.waiting.append((position, data))
 
     def truncate(self, size: int) -> None:
         self._check()
         _truncate(self._inode.data, size)
+        self._inode.modified_ms = self._disk.time_ms()
         self._inode.waiting.append((size, None))
 
     def size(self) -> int:
@@ -117,9 +120,11 @@ def _truncate(content: bytearray, size: int) -> None:
 
 
 class SimFileSystem:
-    """`storage.filesystem.FileSystem` in memory; `crash(seed)` is a power cut."""
+    """`storage.filesystem.FileSystem` in memory; `crash(seed)` is a power cut. `time_ms` is the
+    machine's clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, time_ms: Callable[[], int] = lambda: 0) -> None:
+        self.time_ms = time_ms
         self._files: dict[str, _Inode] = {}
         self._dirs: set[str] = {"/"}
         self._durable_files: dict[str, _Inode] = {}
@@ -147,7 +152,7 @@ class SimFileSystem:
         if inode is None:
             if not create or path.rpartition("/")[0] not in self._dirs:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-            made = inode = _Inode()
+            made = inode = _Inode(modified_ms=self.time_ms())
             self._change(lambda files, _: files.__setitem__(path, made))
         return SimFile(self, inode, path)
 

@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.verify import verify_log_dir
+from tests.harness.cores.ports import ManualClock
 from tests.harness.storage.log_builder import LogBuilder, row
 from tests.simulation.sim_filesystem import SimFileSystem
 
@@ -143,6 +144,22 @@ def test_no_power_cut_brings_back_what_was_truncated(seed: int) -> None:
     found = builder.values()
     assert found == wanted[: len(found)]
     assert len(found) >= cut
+
+
+def test_a_file_is_as_old_as_its_last_write() -> None:
+    """A broker that restarts asks for it: it recalls the batches of logs that are young."""
+    clock = ManualClock()
+    disk = SimFileSystem(lambda: clock.now_ms)
+    builder = LogBuilder("/logs", disk, clock=clock)
+    for sequence in range(3):
+        builder.produce(7, sequence)
+    builder.stop()
+    clock.now_ms += 60_000
+    builder.open()
+    assert builder.produce(7, 0).duplicate
+    assert builder.log.segments.active.modified_ms() == clock.now_ms - 60_000
+    assert not builder.produce(7, 3).duplicate
+    assert builder.log.segments.active.modified_ms() == clock.now_ms
 
 
 class _PowerCut(Exception):
