@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Pause, no_pause
 from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
@@ -211,17 +212,24 @@ class Cleaning:
 
     def _batches(self, source: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
         """The batches of a segment. A damaged one raises ApiError: a part of it that is encoded
-        again would have a valid CRC. (Kafka's cleaner does not validate it.)
+        again would have a valid CRC. (Kafka's cleaner does not validate it.) So does one that
+        claims to go beyond the segment: what comes after it would not be kept.
         """
         self._check()
         file = self.fs.open(source.path)
+        end = 0
         try:
-            for _, header, batch in scan_batches(file, 0, source.size):
+            for position, header, batch in scan_batches(file, 0, source.size):
                 self._check()
                 validate_crc(batch, 0, header)
                 yield header, batch
+                end = position + header.size
         finally:
             file.close()
+        if end < source.size:
+            raise ApiError(
+                ErrorCode.CORRUPT_MESSAGE, f"{source.path} holds no whole batch at position {end}"
+            )
 
     def _check(self) -> None:
         """Raise if the cleaning was aborted. Called before each file and each batch."""

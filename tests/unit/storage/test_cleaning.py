@@ -195,6 +195,24 @@ def test_a_flipped_bit_gets_no_new_crc(tmp_path: Path, segment: int) -> None:
         clean(builder)
 
 
+@pytest.mark.parametrize("segment", [0, 3])
+@pytest.mark.parametrize("batch", [0, 1])
+@pytest.mark.parametrize("start", [0, 9])
+def test_no_batch_is_lost_behind_a_wrong_length(
+    tmp_path: Path, segment: int, batch: int, start: int
+) -> None:
+    """A length is not in the CRC: a batch that seems to be longer than the rest of its segment is
+    no end of it."""
+    builder = dirty(tmp_path)
+    path = builder.log.segments.get(3 * segment).records.path  # type: ignore[union-attr]
+    position = [at for at, _ in iter_headers(read_file(FS, path))][batch]
+    with Path(path).open("r+b") as file:
+        file.seek(position + 9)
+        file.write(b"\x40")
+    with pytest.raises(ApiError, match=f"no whole batch at position {position}"):
+        clean(builder, start)
+
+
 def test_cleaning_uses_files_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = dirty(tmp_path)
     cleaning = Cleaning(builder.log, plan_cleaning(builder.log, 0, 12, NOW_MS), FS, 10_000)
