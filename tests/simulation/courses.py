@@ -222,7 +222,7 @@ class Courses(FaultTools):
         process = node.process
         if process is None or len(target) < 2:
             return False
-        usual_us, process.thread_us = process.thread_us, 2 * SECOND_US
+        recover = self._slow_threads(process, 2 * SECOND_US)
 
         def is_cleaned() -> bool:
             partition = _hosted(node, at)
@@ -231,9 +231,6 @@ class Courses(FaultTools):
         def move() -> None:
             if self._ask(lambda: self.admin.reassign(at, target), f"{at} moves to {target}"):
                 self.world.counts["leaves while cleaned"] += 1
-
-        def recover() -> None:
-            process.thread_us = usual_us
 
         self._when(lambda: is_cleaned() and not self.admin.is_busy, move, 3 * SECOND_US)
         self.world.events.after(4 * SECOND_US, recover)

@@ -11,6 +11,7 @@ from tests.simulation.admin import Admin
 from tests.simulation.cluster import OTHERS, RETAINED, TABLE, TOPIC, TRIMMED, Cluster
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.node import Node
+from tests.simulation.process import THREAD_US, SimProcess
 
 LOOK_EVERY_US: Final = 3 * MS_US
 
@@ -114,6 +115,16 @@ class FaultTools:
         slow_us, link = self.world.network.slow_us, (source, target)
         slow_us[link] = delay_us
         self.world.events.after(for_us, lambda: slow_us.pop(link, None))
+
+    def _slow_threads(self, process: SimProcess, most_us: int) -> Callable[[], None]:
+        """The threads of a broker are slow until the returned function is called. Where two faults
+        slow them, the first one's end is the end of both."""
+        process.thread_us = most_us
+
+        def recover() -> None:
+            process.thread_us = THREAD_US
+
+        return recover
 
     def _state(self, at: TopicPartition) -> tuple[int, list[int], int]:
         """Leader, ISR and leader epoch in ZooKeeper."""

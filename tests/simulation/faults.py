@@ -19,6 +19,7 @@ from tests.simulation.ensemble import HOST as ZOOKEEPER
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.kill_points import KILL_POINTS, disarm, kill_at
 from tests.simulation.node import Node
+from tests.simulation.process import THREAD_US
 from tests.simulation.staged_faults import StagedFaults
 
 CHECKPOINTS: Final = (
@@ -63,6 +64,8 @@ class Faults(Courses, StagedFaults):
             disarm(node)
             node.short_disk.left = node.disk.flip = None
             node.resume()
+            if node.process is not None:
+                node.process.thread_us = THREAD_US
             if not node.is_up:
                 node.power_on()
         if any(node.has_failed_disk for node in self.world.nodes.values()):
@@ -282,13 +285,8 @@ class Faults(Courses, StagedFaults):
         node = self._some()
         if node is None or node.process is None:
             return False
-        process, usual_us = node.process, node.process.thread_us
-        process.thread_us = self.world.random.randrange(200, 2500) * MS_US
-
-        def recover() -> None:
-            process.thread_us = usual_us
-
-        self._for(500, 4000, recover)
+        most_us = self.world.random.randrange(200, 2500) * MS_US
+        self._for(500, 4000, self._slow_threads(node.process, most_us))
         return self._note(f"the disk of {node.host} is slow")
 
     def few_descriptors(self) -> bool:

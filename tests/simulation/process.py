@@ -11,11 +11,14 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from tests.simulation.events import Events
     from tests.simulation.network import Network, SimTransport
+
+THREAD_US: Final = 20_000
+"""How long the work of a thread may take where nothing makes it slow."""
 
 
 class Killed(BaseException):
@@ -37,7 +40,7 @@ class SimProcess(asyncio.AbstractEventLoop):
         self.host = host
         self.is_dead = False
         self.is_paused = False
-        self.thread_us = 20_000
+        self.thread_us = THREAD_US
         """How long the work of a thread may take."""
         self.on_sent: Callable[[int], None] | None = None
         self.on_received: Callable[[int], None] | None = None

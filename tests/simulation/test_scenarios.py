@@ -13,6 +13,7 @@ from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.kill_points import disarm, kill_at
 from tests.simulation.node import Node
 from tests.simulation.plan import Plan
+from tests.simulation.process import THREAD_US
 from tests.simulation.simulation import Simulation, destructors_held_back, faults_logged
 
 
@@ -63,6 +64,29 @@ def test_a_session_that_expires_while_the_broker_rejoins_is_replaced_once(
     state = simulation.cluster.znode(paths.partition_state(TOPIC, 0))
     assert state is not None
     assert sorted(state["isr"]) == [1, 2, 3]  # type: ignore[call-overload]
+
+
+def thread_times(simulation: Simulation) -> set[int]:
+    nodes = simulation.world.nodes.values()
+    return {node.process.thread_us for node in nodes if node.process is not None}
+
+
+def test_threads_that_several_faults_slow_are_quick_again(simulation: Simulation) -> None:
+    """The second one must not take the first one's time for the usual one."""
+    for _ in range(12):
+        assert simulation.faults.slow_disk()
+        run_for(simulation, SECOND_US // 5)
+    assert thread_times(simulation) != {THREAD_US}
+    run_for(simulation, 5 * SECOND_US)
+    assert thread_times(simulation) == {THREAD_US}
+
+
+def test_threads_are_quick_when_all_faults_are_over(simulation: Simulation) -> None:
+    assert simulation.faults.slow_disk()
+    run_for(simulation, SECOND_US // 5)
+    assert thread_times(simulation) != {THREAD_US}
+    simulation.faults.stop()
+    assert thread_times(simulation) == {THREAD_US}
 
 
 @pytest.mark.parametrize("point", ["PREPARE_COMMIT was written", "LeaderAndIsr was received"])
