@@ -60,7 +60,7 @@ class FetchReader:
         keys: list[Hashable] = [wait.partition.topic_partition for wait in waits]
         if params.is_from_follower:
             keys.append(params.replica_id)  # a leader that begins calls its followers
-            if params.min_bytes <= 1 and not _grown(waits):
+            if params.min_bytes <= 1 and not _changed(waits):
                 # There is not one byte, or it would have been read. (A consumer's offset may lie
                 # beyond the high watermark, which is answered at once.)
                 purgatory.watch(operation, keys)
@@ -269,9 +269,13 @@ class FetchReader:
         return result
 
 
-def _grown(waits: Sequence[FetchWait]) -> list[FetchWait]:
-    """The partitions that have new records since they were read. The follower's position in a later
-    partition may commit a record, after which a coordinator appends another one."""
+def _changed(waits: Sequence[FetchWait]) -> list[FetchWait]:
+    """The partitions that have new records since they were read, or are served no more. The
+    follower's position in a partition may commit a record, after which a coordinator appends
+    another one, and that may find that a log directory fails."""
     return [
-        wait for wait in waits if wait.partition.log.local.log_end_offset > wait.wanted.fetch_offset
+        wait
+        for wait in waits
+        if wait.partition.log.local.log_end_offset > wait.wanted.fetch_offset
+        or not wait.partition.is_served
     ]

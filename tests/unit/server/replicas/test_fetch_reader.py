@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.cluster_state import UpdateMetadataCommand
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ErrorCode, LogDirFailure
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.replication.awaited_followers import AWAITED_MS, SHORT_WAIT_MS
 from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams
+from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.replica_selector import LEADER_SELECTOR, RACK_AWARE_SELECTOR
 from kafkapy.server.replicas.fetch_reader import FetchReader
@@ -238,6 +239,25 @@ def test_a_disk_that_cannot_be_read_costs_only_its_own_partitions(tmp_path: Path
         (1, ErrorCode.NONE, [0]),
     ]
     assert parts.logs.offline_log_dirs == [str(tmp_path / "a")]
+
+
+def test_a_follower_whose_position_leads_to_a_failure_of_the_disk_does_not_wait(
+    tmp_path: Path,
+) -> None:
+    """It commits a record, after which a coordinator appends another one, which the disk refuses.
+    When the other requests for these partitions were answered, this one did not wait yet."""
+    parts = Parts(tmp_path / "a", tmp_path / "b")
+    partition = parts.lead(isr=(1, 2), replicas=(1, 2))
+    produce(parts)
+
+    def disk_fails() -> None:
+        parts.replicas.log_dir_failed(LogDirFailure(partition.log.log_dir, "no space left"))
+
+    wait = DelayedProduce(1000, [ProduceWait(partition, 1)], disk_fails)
+    parts.replicas.produce_purgatory.watch(wait, [partition.topic_partition])
+    fetch = Fetch(parts, row(offset=1), replica_id=2)
+    assert fetch.rows == [(0, ErrorCode.KAFKA_STORAGE_ERROR, [])]
+    assert fetch.parked is None
 
 
 def throttled(parts: Parts, rate: int) -> None:
