@@ -9,7 +9,7 @@ from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import Create, Op, SetData
-from tests.simulation.checkers.base import Checker, PartitionKey
+from tests.simulation.checkers.base import Checker, PartitionKey, Violation
 from tests.simulation.history import SimHistory
 from tests.simulation.node import Node
 from tests.simulation.plan import Plan
@@ -46,6 +46,9 @@ class Cluster:
         self.checkers: list[Checker] = []
         self.committed_ends: dict[PartitionKey, int] = {}
         self.on_truncation: Callable[[Node, Partition], None] = lambda node, partition: None
+        self._hosted: dict[int, list[Partition]] = {}
+        """What each broker hosted when it was looked at last."""
+        self._broken_by_a_death: Violation | None = None
         self._epochs_led: dict[tuple[int, TopicPartition], int] = {}
         self._seen: dict[tuple[int, TopicPartition], tuple[object, ...]] = {}
         self._truncations: dict[tuple[int, TopicPartition], tuple[object, int]] = {}
@@ -83,18 +86,37 @@ class Cluster:
 
     def _look(self, hosts: dict[str, None]) -> None:
         """Something ran on these hosts: tell the checkers what is different now."""
+        if self._broken_by_a_death is not None:
+            raise self._broken_by_a_death
         for node in self.world.nodes.values():
             if node.host not in hosts or node.built is None:
                 continue
             with node.unhindered():
-                for partition in node.partitions():
+                for partition in self._hosted.get(node.broker_id, ()):
+                    if not partition.is_served:
+                        self._leaves(node, partition)
+                self._hosted[node.broker_id] = hosted = node.partitions()
+                for partition in hosted:
                     self._look_at(node, partition)
                 for checker in self.checkers:
                     checker.on_step(node)
 
     def _dies(self, node: Node) -> None:
+        """Nobody hears of an exception in a process that ends, so it is raised after the step."""
+        hosted = dict.fromkeys([*self._hosted.pop(node.broker_id, ()), *node.partitions()])
+        try:
+            with node.unhindered():
+                for partition in hosted:
+                    self._leaves(node, partition)
+        except Violation as violation:
+            self._broken_by_a_death = self._broken_by_a_death or violation
+
+    def _leaves(self, node: Node, partition: Partition) -> None:
+        key = PartitionKey(str(partition.topic_id), partition.topic_partition)
         for checker in self.checkers:
-            checker.on_death(node)
+            checker.on_leaving(node, key, partition)
+        if not partition.is_served:
+            partition.log.local.close_handles()  # which reading has opened again
 
     def _look_at(self, node: Node, partition: Partition) -> None:
         log = partition.log

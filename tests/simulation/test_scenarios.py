@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any, NoReturn
 
 import pytest
 
+from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.replication.partition import Partition
+from kafkapy.storage.log_append import LogAppendInfo
+from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.zk.stores import paths
+from tests.simulation.checkers.base import Violation
 from tests.simulation.cluster import TOPIC
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.kill_points import disarm, kill_at
 from tests.simulation.node import Node
-from tests.simulation.plan import Plan
-from tests.simulation.process import THREAD_US
+from tests.simulation.plan import TWO_DIRECTORIES, Plan
+from tests.simulation.process import THREAD_US, Killed
 from tests.simulation.simulation import Simulation, destructors_held_back, faults_logged
+
+AT = TopicPartition(TOPIC, 0)
 
 
 @pytest.fixture
@@ -119,3 +128,89 @@ def simulate_end_at(point: str) -> None:
 def end(node: Node, ended: list[str]) -> None:
     ended.append(node.host)
     node.kill()
+
+
+@pytest.fixture
+def in_two_directories() -> Iterator[Simulation]:
+    """Three brokers with two log directories and a topic, at rest."""
+    config = {"log.dirs": TWO_DIRECTORIES}
+    with destructors_held_back():
+        simulation = Simulation(1, Plan(partitions=1, config=config, weights={"kill": 1}))
+        with faults_logged(simulation.world):
+            simulation.start()
+            yield simulation
+        simulation.end()
+
+
+def leader_of_topic(simulation: Simulation) -> tuple[Node, Partition]:
+    [found] = [
+        (node, partition)
+        for node in simulation.world.nodes.values()
+        for partition in node.partitions()
+        if partition.topic_partition == AT and partition.is_leader
+    ]
+    return found
+
+
+def committed_end(simulation: Simulation) -> int:
+    ends = simulation.cluster.committed_ends.items()
+    return max(end for key, end in ends if key.topic_partition == AT)
+
+
+def fail_disk(node: Node, log_dirs: list[str]) -> None:
+    assert node.built is not None
+    disk = node.faulty_disk
+    disk.fail_at, disk.for_good = disk.changes, True
+    for log_dir in log_dirs:
+        node.built.replicas.log_dir_failed(LogDirFailure(log_dir, "no space left"))
+
+
+def kill(node: Node) -> NoReturn:
+    node.kill()
+    raise Killed
+
+
+@pytest.mark.parametrize("end", ["a directory fails", "all directories fail", "kill -9"])
+def test_what_a_leader_commits_in_its_last_step_counts(
+    in_two_directories: Simulation, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """Followers hear of its high watermark, and nobody can ask it for that any more."""
+    simulation = in_two_directories
+    node, partition = leader_of_topic(simulation)
+    assert node.built is not None
+    replicas, known = node.built.replicas, []
+    checked = replicas.checked
+
+    def check_and_end(of: Partition) -> None:
+        checked(of)  # which answers the other follower
+        if of is partition and not known and of.log.high_watermark > committed_end(simulation):
+            known.append(committed_end(simulation))
+            if end == "kill -9":
+                kill(node)
+            fail_disk(node, node.log_dirs if end.startswith("all") else [of.log.log_dir])
+
+    monkeypatch.setattr(replicas, "checked", check_and_end)
+    while not known:
+        run_for(simulation, MS_US // 4)
+    assert committed_end(simulation) == partition.log.high_watermark > known[0]
+    run_for(simulation, 4 * SECOND_US)
+    assert leader_of_topic(simulation)[0] is not node
+    assert committed_end(simulation) > partition.log.high_watermark
+
+
+def test_what_a_leader_wrongly_commits_in_its_last_step_is_held_against_the_next(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, partition = leader_of_topic(simulation)
+    append = UnifiedLog.append_as_leader
+
+    def append_and_end(log: UnifiedLog, *args: Any) -> LogAppendInfo:
+        info = append(log, *args)
+        if log is partition.log and node.is_up:
+            log.update_high_watermark(log.log_end_offset)
+            kill(node)
+        return info
+
+    monkeypatch.setattr(UnifiedLog, "append_as_leader", append_and_end)
+    with pytest.raises(Violation, match="has committed records up to offset"):
+        run_for(simulation, 4 * SECOND_US)

@@ -42,8 +42,10 @@ class Checker:
     def on_step(self, node: Node) -> None:
         """A broker did something."""
 
-    def on_death(self, node: Node) -> None:
-        """A broker's process is about to end, perhaps in the middle of a step."""
+    def on_leaving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        """A broker serves a partition no more: its process is about to end, perhaps in the middle
+        of a step, or the log directory failed in this step. What it did in that step before, its
+        answers among it, counts."""
 
     def on_change(self, ops: Sequence[Op]) -> None:
         """A transaction changed the znodes."""

@@ -144,6 +144,16 @@ class CommittedLogs(Checker):
         self.cluster.committed_ends[key] = committed.end
         self._leads[node.broker_id, key] = epoch if partition.is_leader else -1
 
+    def on_leaving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        """Note what a leader committed in its last step: its answers may arrive."""
+        where = node.broker_id, key
+        led = self._leads.get(where, -1)
+        if led >= 0 and led == partition.leader_epoch:
+            committed, (latest_epoch, _) = self._committed[key], self._led[key]
+            self._compare(node, key, partition, committed, led >= latest_epoch)
+            self.cluster.committed_ends[key] = committed.end
+        self._leads[where] = -1
+
     def _note_end(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         """Record a replica's log end. A power cut may cost records up to the end seen before it."""
         where, now_us = (node.broker_id, key), self.world.events.now_us

@@ -22,10 +22,9 @@ class CommittedReads(Checker):
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         self._note(partition)
 
-    def on_death(self, node: Node) -> None:
+    def on_leaving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         """Answers of its last step may arrive."""
-        for partition in node.partitions():
-            self._note(partition)
+        self._note(partition)
 
     def _note(self, partition: Partition) -> None:
         at = partition.topic_partition
