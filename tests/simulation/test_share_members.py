@@ -1,0 +1,92 @@
+"""A member of a share group notes what it was delivered when that came, damaged or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.messages import share_acknowledge, share_fetch
+from kafkapy.record.builder import RecordData, build_batch
+from tests.harness.faults.share_anomalies import Delivery, Fate
+from tests.simulation import share_members
+from tests.simulation.clients import Refused
+from tests.simulation.cluster import Cluster
+from tests.simulation.events import SECOND_US
+from tests.simulation.plan import plan_of
+from tests.simulation.share_members import ShareMember, Sharing
+from tests.simulation.world import World
+
+COUNT = 3
+
+
+def row(partition: int) -> share_fetch.PartitionData:
+    """One acquired record."""
+    return share_fetch.PartitionData(
+        partition_index=partition,
+        records=build_batch([RecordData(None, b"v", 0)]),
+        acquired_records=[
+            share_fetch.AcquiredRecords(first_offset=0, last_offset=0, delivery_count=COUNT)
+        ],
+    )
+
+
+class Scripted(ShareMember):
+    """Shares once: is given `rows`, and all its acknowledgements are confirmed."""
+
+    def __init__(self, world: World, rows: list[share_fetch.PartitionData]) -> None:
+        self.rows = rows
+        self.refusal = ""
+        cluster = Cluster(world, plan_of(world.random))
+        super().__init__(world, cluster, "s1", "orders", Sharing(lambda: False))
+
+    async def run(self) -> None:
+        try:
+            await self._share(0)
+        except Refused as refusal:
+            self.refusal = str(refusal)
+
+    async def leader(self, topic: str, partition: int) -> int:
+        return 1
+
+    def topic_id(self, topic: str) -> Uuid:
+        return Uuid(bytes(16))
+
+    async def _in_session(self, leader: int, request: Any) -> Any:
+        if isinstance(request, share_fetch.ShareFetchRequest):
+            given = share_fetch.ShareFetchableTopicResponse(partitions=self.rows)
+            return share_fetch.ShareFetchResponse(responses=[given])
+        [partition] = request.topics[0].partitions
+        confirmed = share_acknowledge.ShareAcknowledgeTopicResponse(
+            partitions=[share_acknowledge.PartitionData(partition_index=partition.partition_index)]
+        )
+        return share_acknowledge.ShareAcknowledgeResponse(responses=[confirmed])
+
+
+def shared(rows: list[share_fetch.PartitionData]) -> tuple[list[Delivery], Scripted]:
+    world = World(0)
+    member = Scripted(world, rows)
+    world.events.run_until(5 * SECOND_US)
+    assert not world.faults
+    return member.history.share_deliveries, member
+
+
+def test_what_is_acknowledged_late_was_not_delivered_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share_members, "_HOLDS", 1.0)
+    (first, second), _ = shared([row(0), row(1)])
+    assert first.at == second.at < 1
+    assert first.called >= 1
+    assert second.called >= 2
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_what_came_damaged_was_delivered(index: int) -> None:
+    rows = [row(0), row(1)]
+    damaged = bytearray(bytes(rows[index].records or b""))
+    damaged[-1] ^= 1
+    rows[index].records = bytes(damaged)
+    deliveries, member = shared(rows)
+    assert "corrupt" in member.refusal
+    assert [delivery.count for delivery in deliveries] == [COUNT, COUNT]
+    assert [d.fate for d in deliveries][index:] == [Fate.REFUSED] * (2 - index)
