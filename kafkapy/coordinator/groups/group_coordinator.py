@@ -223,8 +223,8 @@ class GroupCoordinator:
         return group is not None and isinstance(group.consumer, ShareGroup)
 
     def take_state_requests(self) -> list[StateRequest]:
-        """Share partitions that the share coordinator must begin; each is reported with
-        `share_states_initialized`."""
+        """Share partitions that the share coordinator must begin, since the last call: the log has
+        them. Each is reported with `share_states_initialized`."""
         requests, self._core.state_requests = self._core.state_requests, []
         return requests
 

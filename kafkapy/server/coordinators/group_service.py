@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock, Random
@@ -12,24 +11,19 @@ from kafkapy.common.share_state import SharePartitionKey
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.groups.consumer.assignment import partitions_of
-from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeatResult
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.groups.messages import GroupEffects
-from kafkapy.coordinator.groups.share.messages import ShareHeartbeat, StateRequest
+from kafkapy.coordinator.groups.share.messages import StateRequest
 from kafkapy.coordinator.shares.messages import InitializeState, StateResult
 from kafkapy.record.codec import Codec
 from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLog
 from kafkapy.server.coordinators.coordinator_service import CoordinatorService
 from kafkapy.server.coordinators.group_topics import GroupTopics
 from kafkapy.server.coordinators.share_persister import SharePersister
-from kafkapy.server.requests.outcomes import Pending
 
 if TYPE_CHECKING:
-    from kafkapy.protocol.schema import Message
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.replicas.replica_manager import ReplicaManager
-
-M = TypeVar("M", bound="Message")
 
 logger = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
@@ -62,14 +56,10 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
         """Send what share groups request of the share coordinator from now on."""
         self._persister = persister
 
-    def share_heartbeat(
-        self, request: ShareHeartbeat, to_response: Callable[[ConsumerHeartbeatResult], M]
-    ) -> M | Pending[M]:
-        """Run the heartbeat of a member of a share group. It may need share partitions."""
-        outcome = self.call(self.coordinator.share_heartbeat, request, to_response)
+    def _perform(self, effects: GroupEffects) -> None:
+        super()._perform(effects)
         for wanted in self.coordinator.take_state_requests():
             self._initialize(wanted)
-        return outcome
 
     def _initialize(self, request: StateRequest) -> None:
         """Begin share partitions, and report it when the last one has begun, or has failed."""

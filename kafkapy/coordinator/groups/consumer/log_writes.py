@@ -45,6 +45,8 @@ class Changes:
         self.records: dict[bytes, bytes | None] = {}
         self.was_undone: Callable[[int], None] | None = None
         """Called at that time, if the group was one of the classic protocol before."""
+        self.was_stored: Callable[[ErrorCode], None] | None = None
+        """Called when the batch is replicated, or with the error if it is not."""
         self._before: dict[ConsumerKey, Value | None] = {}
 
     def put(self, kind: RecordType, value: Value, name: str = "") -> None:
@@ -141,6 +143,8 @@ def _append(core: Core, group: Group, changes: Changes) -> None:
             _note(consumer, write, in_log=False)
         if error is ErrorCode.NONE and _is_after_a_gap(consumer, write):
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if changes.was_stored is not None:
+            changes.was_stored(error)
         for ticket, answer in write.waiting:
             refused = error is not ErrorCode.NONE
             told = answer.refusal(STORE_ERRORS.get(error, error)) if refused else answer.result

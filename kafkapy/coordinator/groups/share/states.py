@@ -65,17 +65,27 @@ def register(core: Core, group: Group | None, shares: ShareGroup) -> Group:
 
 
 def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
-    """Request the state of partitions that have none."""
+    """Request the state of partitions that have none, when the log has this step. A coordinator
+    that was replaced, and does not know it, would begin them in an epoch of its own, which may be
+    later than its successor's: what the group has consumed since would be forgotten."""
     wanted = group.uninitialized() - group.requested
     if not wanted:
         return
+    # Also if it changes nothing: that it is replicated shows that this broker still leads.
     initializing = set(partitions_of(group.states.initializing)) | wanted
-    if initializing != set(partitions_of(group.states.initializing)):
-        names = {**group.states.names, **{t.topic_id: t.name for t in group.topics.values()}}
-        states = group.states._replace(initializing=assignment_of(initializing), names=names)
-        changes.put(RecordType.SHARE_STATES, states)
+    names = {**group.states.names, **{t.topic_id: t.name for t in group.topics.values()}}
+    states = group.states._replace(initializing=assignment_of(initializing), names=names)
+    changes.put(RecordType.SHARE_STATES, states)
     group.requested |= wanted
-    core.state_requests.append(StateRequest(group.group_id, group.epoch, assignment_of(wanted)))
+    request = StateRequest(group.group_id, group.epoch, assignment_of(wanted))
+
+    def stored(error: ErrorCode) -> None:
+        if error is ErrorCode.NONE:
+            core.state_requests.append(request)
+        else:
+            group.requested -= wanted
+
+    changes.was_stored = stored
 
 
 def forget_deleted(core: Core, changes: Changes, group: ShareGroup) -> None:

@@ -46,7 +46,7 @@ def handle(
         client_id=context.header.client_id or "",
         client_host=f"/{context.client_host}",
     )
-    return groups.share_heartbeat(heartbeat, _response)
+    return groups.call(groups.coordinator.share_heartbeat, heartbeat, _response)
 
 
 def _response(result: ConsumerHeartbeatResult) -> ShareGroupHeartbeatResponse:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.share_state import SharePartitionKey
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat
 from kafkapy.coordinator.groups.messages import (
@@ -18,6 +21,8 @@ from kafkapy.coordinator.groups.messages import (
     JoinGroup,
     OffsetToCommit,
 )
+from kafkapy.coordinator.groups.share.messages import ShareHeartbeat
+from kafkapy.coordinator.shares.messages import InitializeState, StateResult
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import seal
 from kafkapy.record.codec import Codec
@@ -289,3 +294,31 @@ def test_a_consumer_group_is_in_the_log_when_its_member_is_told(tmp_path: Path) 
     finish_loading(after)
     assert beat(after, 1).error is ErrorCode.NONE
     assert beat(after, 2).error is ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def test_share_partitions_begin_when_the_log_has_their_group(parts: Parts) -> None:
+    sent: list[tuple[InitializeState, Callable[[StateResult], None]]] = []
+    persister: Any = SimpleNamespace(send=lambda *row: sent.append(row))
+    parts.groups.begin_shares(persister)
+    parts.announce("t")
+    parts.waiter.know()
+    partition = parts.coordinate(isr=(1, 2))
+
+    def beat(epoch: int) -> Any:
+        names = None if epoch else ["t"]
+        heartbeat = ShareHeartbeat("g", "m", epoch, subscribed_names=names)
+        coordinator = parts.groups.coordinator
+        return parts.groups.call(coordinator.share_heartbeat, heartbeat, lambda result: result)
+
+    pending = beat(0)
+    assert not pending.done
+    assert not sent
+    parts.tell_follower_has(partition, partition.log.log_end_offset)
+    assert pending.response.error is ErrorCode.NONE
+    [(request, answered)] = sent
+    assert request == InitializeState(SharePartitionKey("g", TOPIC_ID, 0), 1)
+    answered(StateResult())
+    pending = beat(1)
+    parts.tell_follower_has(partition, partition.log.log_end_offset)
+    assert pending.response.assignment == {TOPIC_ID: frozenset({0})}
+    assert len(sent) == 1

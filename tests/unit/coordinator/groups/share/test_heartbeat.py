@@ -44,6 +44,29 @@ def test_a_state_that_cannot_begin_is_requested_again(shell: ShareShell) -> None
     assert a.partitions == ALL
 
 
+def test_a_state_is_requested_when_the_log_has_it(shell: ShareShell) -> None:
+    shell.hold()
+    request = ShareHeartbeat("g", "a", 0, subscribed_names=["t"])
+    shell.call(shell.coordinator.share_heartbeat, request)
+    assert not shell.requests(), "this coordinator may have been replaced"
+    shell.release()
+    [wanted] = shell.requests()
+    assert wanted.state_epoch == shell.shares.epoch
+
+
+def test_a_coordinator_that_was_replaced_requests_no_state(shell: ShareShell) -> None:
+    a = shell.member("a")
+    shell.begin(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    shell.append_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert a.beat().error is ErrorCode.NOT_COORDINATOR
+    assert not shell.requests()
+    shell.append_error = ErrorCode.NONE
+    assert a.beat().error is ErrorCode.NONE
+    shell.begin()
+    a.beat()
+    assert a.partitions == ALL
+
+
 def test_members_share_the_partitions(shell: ShareShell) -> None:
     a = shell.member("a")
     shell.begin()
