@@ -52,10 +52,15 @@ _REJECTS: Final = 0.05
 
 
 class Sharing:
-    """State that the members of the group share. `nothing_more` says whether all is written."""
+    """State that the members of the group share. `nothing_more` says whether all is written.
+
+    One member at a time begins the group (`is_beginning`). An AlterShareGroupOffsets that finds the
+    group empty may take effect late, as in Kafka: the records of who has joined meanwhile are
+    delivered again. After another one that came later it has no effect: its state epoch is over.
+    """
 
     def __init__(self, nothing_more: Callable[[], bool]) -> None:
-        self.beginner = ""
+        self.is_beginning = False
         self.is_begun = False
         self.is_over = False
         self.nothing_more = nothing_more
@@ -77,8 +82,7 @@ class ShareMember(GroupClient):
         while not sharing.is_over:
             try:
                 if not sharing.is_begun:
-                    await self._begin()
-                    continue
+                    await self._begin_alone()
                 if not self.is_stopping and self.world.random.random() < _ENDS:
                     await self._end()
                 await self._beat()
@@ -91,14 +95,19 @@ class ShareMember(GroupClient):
             await self.pause(40, 250)
         self.is_done = True
 
-    async def _begin(self) -> None:
-        """One member has the group begin with the first records. The others join later: offsets
-        that are reset while they read are read once more."""
+    async def _begin_alone(self) -> None:
+        """Begin the group, unless another member does: then nobody joins yet."""
         sharing = self._sharing
-        sharing.beginner = sharing.beginner or self.host
-        if sharing.beginner != self.host:
-            await self.pause(40, 250)
-            return
+        if sharing.is_beginning:
+            raise Refused("another member begins the group")
+        sharing.is_beginning = True
+        try:
+            await self._begin()
+        finally:
+            sharing.is_beginning = False
+
+    async def _begin(self) -> None:
+        """The group has no member yet: it begins with the first records."""
         rows = [
             alter_share_group_offsets.AlterShareGroupOffsetsRequestPartition(
                 partition_index=partition, start_offset=0
@@ -114,7 +123,7 @@ class ShareMember(GroupClient):
         response = await self.ask(request, 0)
         codes = [p.error_code for row in response.responses for p in row.partitions]
         self._check(response.error_code, *codes)
-        sharing.is_begun = len(codes) == self.partitions
+        self._sharing.is_begun = len(codes) == self.partitions
 
     async def _end(self) -> None:
         """Leave, or die: who comes back is somebody else."""

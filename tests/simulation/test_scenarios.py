@@ -21,6 +21,7 @@ from tests.simulation.kill_points import disarm, kill_at
 from tests.simulation.node import Node
 from tests.simulation.plan import TWO_DIRECTORIES, Plan
 from tests.simulation.process import THREAD_US, Killed
+from tests.simulation.share_members import ShareMember
 from tests.simulation.simulation import Simulation, destructors_held_back, faults_logged
 
 AT = TopicPartition(TOPIC, 0)
@@ -214,3 +215,27 @@ def test_what_a_leader_wrongly_commits_in_its_last_step_is_held_against_the_next
     monkeypatch.setattr(UnifiedLog, "append_as_leader", append_and_end)
     with pytest.raises(Violation, match="has committed records up to offset"):
         run_for(simulation, 4 * SECOND_US)
+
+
+def test_one_member_at_a_time_begins_a_share_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another request to begin it, which is under way, would begin it again when some have joined
+    and accepted records."""
+    begin, under_way, at_once = ShareMember._begin, [], []
+
+    async def counted(member: ShareMember) -> None:
+        under_way.append(member)
+        at_once.append(len(under_way))
+        try:
+            await begin(member)
+        finally:
+            under_way.remove(member)
+
+    monkeypatch.setattr(ShareMember, "_begin", counted)
+    with destructors_held_back():
+        simulation = Simulation(1, Plan(partitions=1, sharers=3, weights={"kill": 1}))
+        with faults_logged(simulation.world):
+            simulation.start()
+            run_for(simulation, 3 * SECOND_US)
+        simulation.end()
+    assert set(at_once) == {1}
+    assert all(member._sharing.is_begun and member.member_id for member in simulation.sharers)
