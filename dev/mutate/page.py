@@ -10,7 +10,7 @@ from typing import Final
 
 from dev.mutate.hunt import Result
 from dev.mutate.mutant import Mutant
-from dev.report import ROOT, kafkapy_version, table, today
+from dev.report import ROOT, kafkapy_version, table, today, wrapped
 
 PAGE: Final = ROOT / "docs/evidence/mutants.md"
 SURVIVES: Final = "survives"
@@ -45,12 +45,12 @@ def write(results: Sequence[Result], mutants: Sequence[Mutant], path: Path = PAG
     kept = [(mutant, rows[mutant.name]) for mutant in judged if mutant.name in rows]
     caught = [int(cells[0]) for _, cells in kept if cells[1] != SURVIVES]
     seeds = [count for count in caught if count]
-    score = (
+    score = wrapped(
         f"{len(caught)} of {len(kept)} mutants are caught"
         f" ({100 * len(caught) / max(len(kept), 1):.0f} %), {len(seeds)} of them by seeds, half of"
         f" these within {median(seeds) if seeds else 0:.0f}."
-        f" {len(judged) - len(kept)} were not run.\n"
-        f"Last written {today()}, {kafkapy_version()}."
+        f" {len(judged) - len(kept)} were not run."
+        f" Last written {today()}, {kafkapy_version()}."
     )
     parts = [_INTRODUCTION, "## Score", score]
     for area in sorted({mutant.area for mutant, _ in kept}):
