@@ -203,6 +203,13 @@ class GroupCoordinator:
         states.alter_offsets(self._core, token, request)
         return self._core.outbox.take()
 
+    def share_states_altered(
+        self, _now_ms: int, token: Token, request: StateRequest
+    ) -> GroupEffects:
+        """The reply waits for the log."""
+        states.states_altered(self._core, token, request)
+        return self._core.outbox.take()
+
     def delete_share_offsets(
         self, _now_ms: int, token: Token, request: DeleteShareOffsets
     ) -> GroupEffects:

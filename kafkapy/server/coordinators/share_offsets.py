@@ -143,10 +143,7 @@ class ShareOffsets:
         begun = {each for each, result in found.items() if result.error is ErrorCode.NONE}
         if begun:
             done = StateRequest(group_id, epoch, assignment_of(begun))
-            coordinator = self._groups.coordinator
-            self._groups.run(
-                lambda now_ms: coordinator.share_states_initialized(now_ms, done, ErrorCode.NONE)
-            )
+            await self._ask(self._groups.coordinator.share_states_altered, done)
         return found
 
     async def delete(

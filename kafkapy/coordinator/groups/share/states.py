@@ -150,6 +150,24 @@ def alter_offsets(core: Core, token: Token, request: AlterShareOffsets) -> None:
     store(core, group, changes, Answer(token, result, ShareStatesResult))
 
 
+def states_altered(core: Core, token: Token, request: StateRequest) -> None:
+    """The share coordinator has begun these anew. Until the log has that, the next coordinator
+    would begin them once more, at no particular offset; and so would a member that has come
+    meanwhile."""
+    begun = set(partitions_of(request.partitions))
+    try:
+        group, shares = _loaded(core, request.group_id)
+        if not begun.issubset(partitions_of(shares.states.initialized)):
+            _check_empty(shares)
+    except ApiError as refusal:
+        core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
+        return
+    assert group is not None, "only a group that exists is altered"
+    changes = Changes(shares)
+    changes.put(RecordType.SHARE_STATES, with_initialized(shares.states, begun))
+    store(core, group, changes, Answer(token, ShareStatesResult(), ShareStatesResult))
+
+
 def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> None:
     """Mark the topics, whose states the share coordinator then deletes."""
     try:

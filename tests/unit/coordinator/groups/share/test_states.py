@@ -46,13 +46,47 @@ def test_altered_partitions_begin_in_a_new_epoch(shell: ShareShell) -> None:
     assert a.partitions
 
 
-def test_an_altered_group_may_be_new(shell: ShareShell) -> None:
-    request = AlterShareOffsets("new", {T: [1]})
+def altered(shell: ShareShell, group_id: str) -> StateRequest:
+    """Alter a partition; the request for the share coordinator, which the log has."""
+    request = AlterShareOffsets(group_id, {T: [1]})
     result = shell.ask(shell.coordinator.alter_share_offsets, request)
-    done = StateRequest("new", result.state_epoch, result.partitions)
-    shell.perform(shell.coordinator.share_states_initialized(0, done, ErrorCode.NONE))
+    return StateRequest(group_id, result.state_epoch, result.partitions)
+
+
+def test_an_altered_group_may_be_new(shell: ShareShell) -> None:
+    done = altered(shell, "new")
+    result = shell.ask(shell.coordinator.share_states_altered, done)
+    assert result.error is ErrorCode.NONE
+    shell.fail_over()
     listed = shell.ask(shell.coordinator.list_share_states, ListShareStates("new"))
     assert listed.partitions == {T: frozenset({1})}
+
+
+def test_altered_partitions_are_known_when_the_log_has_them(shell: ShareShell) -> None:
+    done = altered(shell, "new")
+    shell.hold()
+    token = shell.call(shell.coordinator.share_states_altered, done)
+    assert token not in shell.replies
+    shell.release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert shell.replies[token].error is ErrorCode.NOT_COORDINATOR
+
+
+def test_a_member_that_came_meanwhile_begins_altered_partitions_itself() -> None:
+    shell = ShareShell()
+    done = altered(shell, "g")
+    shell.member("a")
+    [own] = shell.requests()
+    assert own.state_epoch > done.state_epoch
+    result = shell.ask(shell.coordinator.share_states_altered, done)
+    assert result.error is ErrorCode.NON_EMPTY_GROUP
+
+
+def test_a_member_that_came_meanwhile_leaves_known_partitions_alone(shell: ShareShell) -> None:
+    done = altered(shell, "g")
+    shell.member("a")
+    assert not shell.requests()
+    result = shell.ask(shell.coordinator.share_states_altered, done)
+    assert result.error is ErrorCode.NONE
 
 
 def test_a_group_is_deleted_after_its_states(shell: ShareShell) -> None:
@@ -88,6 +122,7 @@ def test_unknown_groups(shell: ShareShell) -> None:
         (shell.coordinator.list_share_states, ListShareStates("x")),
         (shell.coordinator.delete_share_offsets, DeleteShareOffsets("x", None)),
         (shell.coordinator.share_states_deleted, ShareStatesDeleted("x", [T])),
+        (shell.coordinator.share_states_altered, StateRequest("x", 1, {T: frozenset({1})})),
     ):
         assert shell.ask(method, request).error is ErrorCode.GROUP_ID_NOT_FOUND
 

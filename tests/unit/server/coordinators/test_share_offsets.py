@@ -1,0 +1,72 @@
+"""Offsets of a share group are altered when the logs of both coordinators have them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.coordinator.groups.consumer.assignment import TopicIdPartition
+from kafkapy.coordinator.groups.share.messages import ShareStatesResult, StateRequest
+from kafkapy.coordinator.shares.messages import InitializeState, StateResult
+from kafkapy.server.coordinators.share_offsets import ShareOffsets
+from tests.harness.storage.partitions import TOPIC_ID
+
+EPOCH = 3
+AT = TopicIdPartition(TOPIC_ID, 0)
+
+
+class Coordinators:
+    """Answer each step with the result that a test has set."""
+
+    def __init__(self) -> None:
+        self.steps: list[Any] = []
+        self.begun = StateResult()
+        self.noted = ShareStatesResult()
+        coordinator = SimpleNamespace(
+            alter_share_offsets=ShareStatesResult(state_epoch=EPOCH),
+            share_states_altered=self.noted,
+        )
+        self.groups: Any = SimpleNamespace(coordinator=coordinator, ask=self._ask)
+        self.persister: Any = SimpleNamespace(send=self._send)
+
+    def _ask(self, answer: Any, request: Any, answered: Callable[[Any], None]) -> None:
+        self.steps.append(request)
+        answered(answer)
+
+    def _send(self, request: Any, answered: Callable[[Any], None]) -> None:
+        self.steps.append(request)
+        answered(self.begun)
+
+    def alter(self) -> StateResult:
+        nothing: Any = None
+        offsets = ShareOffsets(self.groups, self.persister, nothing, nothing)
+        return asyncio.run(offsets.alter("g", {AT: 7}))[AT]
+
+
+def test_partitions_that_have_begun_are_noted() -> None:
+    coordinators = Coordinators()
+    assert coordinators.alter().error is ErrorCode.NONE
+    _, begins, noted = coordinators.steps
+    assert begins == InitializeState(SharePartitionKey("g", *AT), EPOCH, 7)
+    assert noted == StateRequest("g", EPOCH, {TOPIC_ID: frozenset({0})})
+
+
+def test_what_cannot_be_noted_is_not_altered() -> None:
+    coordinators = Coordinators()
+    coordinators.noted.error = ErrorCode.NOT_COORDINATOR
+    with pytest.raises(ApiError) as raised:
+        coordinators.alter()
+    assert raised.value.code is ErrorCode.NOT_COORDINATOR
+
+
+def test_partitions_that_could_not_begin_are_not_noted() -> None:
+    coordinators = Coordinators()
+    coordinators.begun = StateResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert coordinators.alter().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert len(coordinators.steps) == 2
