@@ -141,24 +141,32 @@ class ProducerLog:
 
     def _recall(self, local: LocalLog, end: int, now_ms: int) -> None:
         """Find the batches before the last one of each producer, in the last part of the log before
-        `end`. Skips a log that was not written lately.
+        `end`. Skips segments that were not written lately.
         """
-        segment = local.segments.from_offset(end - 1)[0]
-        if now_ms - segment.modified_ms() > RECALL_MS:
-            return
+        segments, left = local.segments, RECALL_BYTES
+        for i in range(segments.floor_index(end - 1), -1, -1):
+            segment = segments[i]
+            if left <= 0 or now_ms - segment.modified_ms() > RECALL_MS:
+                return
+            try:
+                begin = segment.position_before(end, left)
+                self._recall_from(segment, begin, end)
+            except ApiError as error:
+                logger.warning("What producers may send again is not known: %s", error)
+                return
+            left -= segment.records.size - begin
+
+    def _recall_from(self, segment: LogSegment, begin: int, end: int) -> None:
+        """Find the batches before the known ones, from a position in a segment to offset `end`."""
         earlier: dict[int, list[ProducerBatch]] = {}
         producers = self.state.producers
-        try:
-            for _, header in segment.records.headers(segment.position_before(end, RECALL_BYTES)):
-                if header.base_offset >= end:
-                    break
-                entry = producers.get(header.producer_id) if header.magic == MAGIC else None
-                if entry is not None and _precedes(header, entry):
-                    batch = batch_of(header, header.base_offset)
-                    earlier.setdefault(header.producer_id, []).append(batch)
-        except ApiError as error:
-            logger.warning("What producers may send again is not known: %s", error)
-            return
+        for _, header in segment.records.headers(begin):
+            if header.base_offset >= end:
+                break
+            entry = producers.get(header.producer_id) if header.magic == MAGIC else None
+            if entry is not None and _precedes(header, entry):
+                batch = batch_of(header, header.base_offset)
+                earlier.setdefault(header.producer_id, []).append(batch)
         for producer_id, batches in earlier.items():
             producers[producer_id].recall(batches)
 

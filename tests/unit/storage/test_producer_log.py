@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
+from kafkapy.storage import producer_log
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, RECALL_MS
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.storage.batches import raw_batch, row_bytes
@@ -78,6 +79,34 @@ def test_the_five_batch_window_survives_a_snapshot(tmp_path: Path, clean: bool) 
     assert not builder.produce(9, 14).duplicate
     with pytest.raises(ApiError, match="Out of order"):
         builder.produce(9, 2, count=2)
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
+def test_the_five_batch_window_is_found_in_several_segments(tmp_path: Path, clean: bool) -> None:
+    builder = LogBuilder(tmp_path)
+    for sequence in range(7):
+        builder.produce(9, sequence)
+        if sequence in (2, 4, 5):
+            builder.roll()
+    builder.reopen(clean=clean)
+    assert [builder.produce(9, at).first_offset for at in range(2, 7)] == [2, 3, 4, 5, 6]
+    with pytest.raises(ApiError, match="Out of order"):
+        builder.produce(9, 1)
+
+
+def test_of_the_segments_only_the_last_part_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0)
+    builder.roll()
+    builder.produce(9, 1)
+    builder.produce(9, 2)
+    size = builder.log.segments.active.records.size
+    monkeypatch.setattr(producer_log, "RECALL_BYTES", size)
+    builder.reopen()
+    [entry] = builder.log.producers.state
+    assert [batch.last_offset for batch in entry.batches] == [1, 2]
 
 
 def test_batches_of_another_epoch_are_not_recalled(tmp_path: Path) -> None:
