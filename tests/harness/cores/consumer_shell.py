@@ -81,11 +81,17 @@ class FakeTopics:
         return lambda name: compiled.fullmatch(name) is not None
 
 
+_REPLICATED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+
+
 class ConsumerShell(GroupShell):
-    """With one topic `t` of four partitions. An append that fails leaves nothing in the log."""
+    """With one topic `t` of four partitions. An append that fails leaves nothing in the log, but
+    for one that is not replicated in time: a new leader may cut it away."""
 
     def __init__(self, config: GroupConfig | None = None) -> None:
         self.topics = FakeTopics()
+        self.replicated = 0
+        """The number of records that every leader has."""
         self.t = self.topics.create("t", 4)
         super().__init__(config)
 
@@ -96,11 +102,14 @@ class ConsumerShell(GroupShell):
         )
 
     def complete(self, append: Append, error: ErrorCode = ErrorCode.NONE) -> None:
-        if error is ErrorCode.NONE:
-            super().complete(append)
-            return
+        base_offset = UNKNOWN_LOG_OFFSET
+        if error in (*_REPLICATED, ErrorCode.REQUEST_TIMED_OUT):
+            base_offset = len(self.log)
+            self.log += ((append.partition, record) for record in append.records)
+        if error in _REPLICATED:
+            self.replicated = len(self.log)
         done = self.coordinator.append_completed
-        self.perform(done(self.now_ms, append.append_id, error, UNKNOWN_LOG_OFFSET))
+        self.perform(done(self.now_ms, append.append_id, error, base_offset))
 
     @property
     def consumers(self) -> ConsumerGroup:
@@ -130,8 +139,12 @@ class ConsumerShell(GroupShell):
         consumer.beat()
         return consumer
 
-    def fail_over(self) -> None:
-        """Another coordinator takes over, with nothing but the log."""
+    def fail_over(self, kept: int | None = None) -> None:
+        """Another coordinator takes over, with nothing but the log, or so many records of it."""
+        if kept is not None:
+            assert kept >= self.replicated
+            del self.log[kept:]
+        self.replicated = len(self.log)
         self.coordinator = self.replayed()
 
 

@@ -14,9 +14,9 @@ Knows no tokens, timers or appends: `heartbeat` drives it. Kafka: `ConsumerGroup
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.groups.consumer.assignment import (
@@ -52,6 +52,15 @@ class ConsumerGroupState(StrEnum):
     RECONCILING = "Reconciling"
     STABLE = "Stable"
     DEAD = "Dead"
+
+
+class Unsaved(NamedTuple):
+    """A record that the log may not have."""
+
+    number: int
+    """Of its write."""
+    is_in_log: bool
+    """Whether it was appended: then the log has it, unless a new leader does not."""
 
 
 class ConsumerGroup:
@@ -107,8 +116,8 @@ class ConsumerGroup:
         self.write_count = 0
         self.writes: list[Any] = []  # type: ignore[explicit-any]
         """Appends that are under way, the oldest first (`log_writes.Write`)."""
-        self.unsaved: dict[bytes, tuple[int, bytes | None]] = {}
-        """Records that could not be appended, by key, each with the number of its write."""
+        self.unsaved: dict[bytes, Unsaved] = {}
+        """Records that could not be appended, or not be replicated in time, by key."""
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -197,6 +206,15 @@ class ConsumerGroup:
         keys += [ConsumerKey(RecordType.REGEX, self.group_id, regex) for regex in self.regexes]
         kinds = (RecordType.TARGET_EPOCH, RecordType.TOPICS, RecordType.GROUP_EPOCH)
         return [*keys, *(ConsumerKey(kind, self.group_id) for kind in kinds)]
+
+    def values_of(self, wanted: Iterable[bytes]) -> dict[bytes, bytes | None]:
+        """The values that records have now, by their key bytes; None is a tombstone."""
+        keys = {self.encode_key(key): key for key in self.all_keys()}
+        return {data: self._value_of(keys.get(data)) for data in wanted}
+
+    def _value_of(self, key: ConsumerKey | None) -> bytes | None:
+        value = None if key is None else self.value(key)
+        return None if key is None or value is None else self.encode_value(key, value)
 
     def record_keys(self) -> list[bytes]:
         """The key bytes of all that may be in the log."""

@@ -5,6 +5,9 @@ and that of every later heartbeat wait until the batch is replicated. A batch th
 appended is undone, and its heartbeat refused. If another batch was built on it already, its records
 are written again with the next step instead. Until then no heartbeat is answered with what they
 say: to the members this is a lost answer, which the protocol allows for.
+
+So are the records of a batch that was appended, but not replicated in time: a new leader may not
+have them. A later batch that is replicated says that they are too, because it is behind them.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Final, NamedTuple
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups.consumer import deadlines
-from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup, Unsaved
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeatResult
 from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
@@ -35,6 +38,9 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 """A heartbeat's answer when its change could not be stored; other codes pass as they are."""
+
+_REPLICATED: Final = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+"""The outcomes of an append that the high watermark has passed."""
 
 
 class Changes:
@@ -102,14 +108,21 @@ class Write:
 
     number: int
     changes: Changes
-    again: Mapping[bytes, tuple[int, bytes | None]]
-    """The records that an earlier write could not append, by key."""
+    again: Mapping[bytes, Unsaved]
+    """The records of earlier writes that the log may not have, by key."""
     waiting: list[tuple[Ticket, Answer]] = field(default_factory=list)
 
     @property
+    def keys(self) -> dict[bytes, None]:
+        """The keys of the batch."""
+        return dict.fromkeys([*self.again, *self.changes.records])
+
+    @property
     def records(self) -> dict[bytes, bytes | None]:
-        """The batch."""
-        return {key: value for key, (_, value) in self.again.items()} | self.changes.records
+        """The batch. What is written again has its present value: it may have changed since."""
+        if not self.again:
+            return self.changes.records
+        return self.changes.group.values_of(self.again) | self.changes.records
 
 
 def store(core: Core, group: Group, changes: Changes, answer: Answer | None = None) -> None:
@@ -135,12 +148,14 @@ def _append(core: Core, group: Group, changes: Changes) -> None:
 
     def appended(now_ms: int, error: ErrorCode, base_offset: int) -> None:
         consumer.writes.remove(write)
-        if error is ErrorCode.NONE or base_offset != UNKNOWN_LOG_OFFSET:
-            _note(consumer, write, in_log=True)
+        if error in _REPLICATED:
+            _forget(consumer, write)
+        elif base_offset != UNKNOWN_LOG_OFFSET:
+            _keep(consumer, dict.fromkeys(write.keys, Unsaved(write.number, True)))
         elif consumer.write_count == write.number and group.state is not DEAD:
             _undo(core, now_ms, write)
         else:
-            _note(consumer, write, in_log=False)
+            _keep(consumer, dict.fromkeys(write.keys, Unsaved(write.number, False)))
         if error is ErrorCode.NONE and _is_after_a_gap(consumer, write):
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
         if changes.was_stored is not None:
@@ -160,25 +175,33 @@ def _undo(core: Core, now_ms: int, write: Write) -> None:
     changes = write.changes
     deadlines.cancel_all(core, changes.group)
     changes.undo()
-    changes.group.unsaved = {**write.again}
+    _keep(changes.group, write.again)
     if changes.was_undone is None:
         deadlines.start_timers(core, now_ms, changes.group)
     else:
         changes.was_undone(now_ms)
 
 
-def _note(consumer: ConsumerGroup, write: Write, *, in_log: bool) -> None:
-    """Keep the records that are not in the log. Of two writes of a key, the later one counts."""
-    for key, value in write.records.items():
-        number, _ = consumer.unsaved.get(key, (0, None))
-        if number > write.number:
-            continue
-        if in_log:
-            consumer.unsaved.pop(key, None)
-        else:
-            consumer.unsaved[key] = (write.number, value)
+def _keep(consumer: ConsumerGroup, records: Mapping[bytes, Unsaved]) -> None:
+    """Write these again. Of two writes of a key, the later one counts."""
+    for key, unsaved in records.items():
+        known = consumer.unsaved.get(key)
+        if known is None or known.number < unsaved.number:
+            consumer.unsaved[key] = unsaved
+
+
+def _forget(consumer: ConsumerGroup, write: Write) -> None:
+    """A write is replicated, and so is all that was appended before it."""
+    if not consumer.unsaved:
+        return
+    keys = write.keys
+    consumer.unsaved = {
+        key: unsaved
+        for key, unsaved in consumer.unsaved.items()
+        if unsaved.number > write.number or not (unsaved.is_in_log or key in keys)
+    }
 
 
 def _is_after_a_gap(consumer: ConsumerGroup, write: Write) -> bool:
     """Whether the write builds on records that are not in the log."""
-    return any(number < write.number for number, _ in consumer.unsaved.values())
+    return any(unsaved.number < write.number for unsaved in consumer.unsaved.values())

@@ -118,11 +118,9 @@ class ShareGroup(ConsumerGroup):
             return encode_value(ShareEpoch(value, topics_hash(self.topics)))
         return encode_value(value)
 
-    def record_keys(self) -> list[bytes]:
-        """The key bytes of all that may be in the log."""
-        states = encode_key(ConsumerKey(RecordType.SHARE_STATES, self.group_id))
-        assert states is not None, "this record is stored"
-        return list(dict.fromkeys([*super().record_keys(), states]))
+    def all_keys(self) -> list[ConsumerKey]:
+        """The keys of the group's records."""
+        return [*super().all_keys(), ConsumerKey(RecordType.SHARE_STATES, self.group_id)]
 
     def replay(self, key: ConsumerKey, value: Value | ShareEpoch | None) -> None:
         """Apply a record of the log."""

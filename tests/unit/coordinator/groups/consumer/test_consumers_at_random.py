@@ -1,5 +1,5 @@
 """Members, topics and coordinators come and go at random: no partition has two owners, and when it
-is quiet each has one."""
+is quiet each has one. No coordinator takes back what another one has told a member."""
 
 from __future__ import annotations
 
@@ -112,15 +112,31 @@ class Story:
             consumer.is_told = False
 
     def fail_over(self) -> None:
-        if self.shell.group_is_known():
-            before = facts(self.shell.consumers)
-            if not self.shell.consumers.unsaved:
-                self.shell.fail_over()
-                assert facts(self.shell.consumers) == before
+        if not self.shell.group_is_known():
+            return
+        before = facts(self.shell.consumers)
+        is_saved = not self.shell.consumers.unsaved
+        shell = self.shell
+        shell.fail_over(kept=self.chance.randint(shell.replicated, len(shell.log)))
+        if is_saved:
+            assert facts(shell.consumers) == before
+        else:
+            self.epoch = 0
+            self.check_told()
+
+    def check_told(self) -> None:
+        """The coordinator knows each epoch that a member was told, unless it was fenced since."""
+        members = self.shell.consumers.current if self.shell.group_is_known() else {}
+        for consumer in self.consumers:
+            known = members.get(consumer.member_id)
+            assert known is None or consumer.epoch <= known.member_epoch or not consumer.epoch
 
     def fail_to_append(self) -> None:
-        self.shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
-        self.beat()
+        self.shell.append_error = self.chance.choice(
+            (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.REQUEST_TIMED_OUT)
+        )
+        for _ in range(self.chance.randint(1, 3)):
+            self.beat()
         self.shell.append_error = ErrorCode.NONE
 
     def check(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.log_writes import Changes
@@ -13,6 +15,7 @@ from tests.harness.cores.consumer_shell import (
     facts,
     settle,
 )
+from tests.harness.cores.share_shell import ShareShell
 
 
 def test_changes_are_applied_as_they_are_made_and_the_last_counts() -> None:
@@ -180,3 +183,130 @@ def test_a_member_whose_joining_is_undone_is_not_removed_later() -> None:
     shell.append_error = ErrorCode.NONE
     shell.advance(SESSION_MS)
     assert shell.log == []
+
+
+# Appends that were not replicated in time: the log has them, but a new leader may not.
+
+
+@pytest.fixture
+def late() -> ConsumerShell:
+    """With a member that has joined, which it does not know."""
+    shell = ConsumerShell()
+    shell.append_error = ErrorCode.REQUEST_TIMED_OUT
+    assert FakeConsumer(shell, "a").beat().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shell.append_error = ErrorCode.NONE
+    return shell
+
+
+def found_in_log(shell: ConsumerShell) -> tuple[object, ...]:
+    """The facts of the group that the next coordinator finds."""
+    replayed = shell.replayed()._core.registry.find("g")
+    assert replayed is not None
+    assert replayed.consumer is not None
+    return facts(replayed.consumer)
+
+
+def test_nothing_is_answered_that_builds_on_what_is_not_replicated(late: ConsumerShell) -> None:
+    late.hold()
+    tokens = [late.beat("a", 1), late.beat("a", 1)]
+    assert not any(token in late.replies for token in tokens)
+    assert len(late.appends) == 2  # they wait for one
+    late.fail_over(kept=0)
+    assert late.refused("a", 1) is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_what_is_not_replicated_is_written_again(late: ConsumerShell) -> None:
+    before = len(late.appends)
+    assert late.refused("a", 1) is ErrorCode.NONE
+    assert late.replicated == len(late.log)
+    assert found_in_log(late) == facts(late.consumers)
+    assert late.refused("a", 1) is ErrorCode.NONE
+    assert len(late.appends) == before + 1
+
+
+def test_it_is_written_again_and_again(late: ConsumerShell) -> None:
+    for error in (
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_ENOUGH_REPLICAS,  # in vain: the first append is still not replicated
+        ErrorCode.REQUEST_TIMED_OUT,
+    ):
+        late.append_error = error
+        assert late.refused("a", 1) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    late.append_error = ErrorCode.NONE
+    assert late.refused("a", 1) is ErrorCode.NONE
+    assert found_in_log(late) == facts(late.consumers)
+
+
+def test_a_later_append_that_is_replicated_says_that_earlier_ones_are_too() -> None:
+    shell = ConsumerShell()
+    shell.hold()
+    for member_id in ("a", "b"):
+        joining = FakeConsumer(shell, member_id, topics=("missing",))
+        shell.call(shell.coordinator.consumer_heartbeat, joining.request())
+    assert shell.held is not None
+    first, second = shell.held
+    shell.held = []
+    shell.complete(first, ErrorCode.REQUEST_TIMED_OUT)
+    shell.complete(second)
+    assert shell.refused("b", 2) is ErrorCode.NONE
+    assert shell.held == []
+
+
+def test_a_later_append_does_not_stand_for_one_that_failed() -> None:
+    shell = ConsumerShell()
+    shell.hold()
+    tokens = [
+        shell.call(shell.coordinator.consumer_heartbeat, FakeConsumer(shell, m).request())
+        for m in ("a", "b", "c")
+    ]
+    assert shell.held is not None
+    errors = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NONE)
+    for append, error in zip(shell.held, errors, strict=True):
+        shell.complete(append, error)
+    assert {shell.replies[token].error for token in tokens} == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    shell.held = None
+    assert shell.refused("c", 3) is ErrorCode.NONE
+    assert found_in_log(shell) == facts(shell.consumers)
+
+
+def test_records_are_written_again_as_they_are_now() -> None:
+    """A change that was appended after them, and is not replicated yet, is not undone."""
+    shell = ConsumerShell()
+    a = shell.consumer("a")
+    shell.hold()
+    for member_id in ("b", "c"):
+        shell.call(shell.coordinator.consumer_heartbeat, FakeConsumer(shell, member_id).request())
+    assert shell.held is not None
+    first, second = shell.held
+    shell.held = []
+    shell.complete(first, ErrorCode.REQUEST_TIMED_OUT)
+    told = shell.call(shell.coordinator.consumer_heartbeat, a.request())
+    shell.complete(second)
+    assert told not in shell.replies
+    shell.release()
+    assert shell.replies[told].error is ErrorCode.NONE
+    assert found_in_log(shell) == facts(shell.consumers)
+
+
+def test_too_few_replicas_after_the_append_do_not_take_it_back() -> None:
+    shell = ConsumerShell()
+    shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert FakeConsumer(shell, "a").beat().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert shell.refused("a", 1) is ErrorCode.NONE
+    assert len(shell.appends) == 1
+
+
+def test_share_groups_write_again_too() -> None:
+    shell = ShareShell()
+    a = shell.member("a")
+    shell.append_error = ErrorCode.REQUEST_TIMED_OUT
+    shell.begin()
+    shell.append_error = ErrorCode.NONE
+    a.beat()
+    shell.append_error = ErrorCode.REQUEST_TIMED_OUT
+    b = shell.member("b")
+    shell.append_error = ErrorCode.NONE
+    assert b.beat(shell.shares.epoch).error is ErrorCode.NONE
+    before = (shell.shares.states, *facts(shell.shares)[:3])
+    shell.fail_over(kept=shell.replicated)
+    assert (shell.shares.states, *facts(shell.shares)[:3]) == before
