@@ -6,7 +6,9 @@ calls `maintain` every `share.coordinator.state.topic.prune.interval.ms`, and de
 before `prunable_offset`.
 
 The requests for one share partition are handled one after the other: one that writes is done when
-its record is replicated, and only then counts. Kafka: `ShareCoordinatorShard`.
+its record is replicated, and only then counts. One that is not replicated in time counts too, but a
+new leader may not have it: a request that only tells of it writes it again. Kafka:
+`ShareCoordinatorShard`.
 """
 
 from __future__ import annotations
@@ -72,6 +74,9 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
 """The answer when a record could not be stored; other codes pass as they are."""
 
 
+_REPLICATED: Final = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+"""The outcomes of an append that the high watermark has passed."""
+
 _BATCHES_MAX: Final = 20_000
 """Twice the most records that `group.share.partition.max.record.locks` allows."""
 
@@ -94,6 +99,17 @@ class _StatePartition:
     entries: dict[SharePartitionKey, _Entry] = field(default_factory=dict)
     end_offset: int = 0
     """After the last record that was written or replayed."""
+    doubtful: dict[SharePartitionKey, int] = field(default_factory=dict)
+    """The offsets of last records that were not replicated in time: a new leader may not have
+    them."""
+
+    def note(self, key: SharePartitionKey, offset: int, error: ErrorCode) -> None:
+        """A record is in the log. If it is replicated, so are those before it."""
+        self.end_offset = max(self.end_offset, offset + 1)
+        if error not in _REPLICATED:
+            self.doubtful[key] = offset
+        elif self.doubtful:
+            self.doubtful = {k: known for k, known in self.doubtful.items() if known > offset}
 
 
 class ShareCoordinator:
@@ -133,15 +149,15 @@ class ShareCoordinator:
             held = self._check(request.key)
             entry = held.entries.get(request.key)
             if isinstance(request, InitializeState):
-                self._initialize(token, request, entry)
+                self._initialize(token, request, held, entry)
             elif isinstance(request, ReadState):
-                self._read(token, request, entry)
+                self._read(token, request, held, entry)
             elif isinstance(request, WriteState):
                 self._write(token, request, entry)
             elif isinstance(request, DeleteState):
-                self._delete(token, request, entry)
+                self._delete(token, request, held, entry)
             else:
-                self._outbox.reply(token, _summary(entry))
+                self._tell(token, request.key, held, _summary(entry))
         except ApiError as refusal:
             self._outbox.reply(token, StateResult(refusal.code, refusal.message))
 
@@ -170,13 +186,15 @@ class ShareCoordinator:
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return held
 
-    def _initialize(self, token: Token, request: InitializeState, entry: _Entry | None) -> None:
+    def _initialize(
+        self, token: Token, request: InitializeState, held: _StatePartition, entry: _Entry | None
+    ) -> None:
         time_ms = self._clock.time_ms()
         if entry is not None:
             _fence_state_epoch(request.state_epoch, entry.state)
             if request.state_epoch == entry.state.state_epoch:
                 # Sent again. Members may have acknowledged records since.
-                self._outbox.reply(token, StateResult())
+                self._tell(token, request.key, held, StateResult())
                 return
         known = None if entry is None else entry.state
         state = ShareState(
@@ -190,7 +208,9 @@ class ShareCoordinator:
         )
         self._store_snapshot(request.key, state, token, StateResult())
 
-    def _read(self, token: Token, request: ReadState, entry: _Entry | None) -> None:
+    def _read(
+        self, token: Token, request: ReadState, held: _StatePartition, entry: _Entry | None
+    ) -> None:
         if entry is None:
             message = "Read operation on uninitialized share partition not allowed."
             raise ApiError(ErrorCode.INVALID_REQUEST, message)
@@ -208,7 +228,7 @@ class ShareCoordinator:
             update = ShareUpdate(state.snapshot_epoch, request.leader_epoch, -1, count, ())
             self._store_update(request.key, entry, update, token, result)
         else:
-            self._outbox.reply(token, result)
+            self._tell(token, request.key, held, result)
 
     def _write(self, token: Token, request: WriteState, entry: _Entry | None) -> None:
         if entry is None:
@@ -227,13 +247,25 @@ class ShareCoordinator:
         )
         self._store_update(request.key, entry, update, token, StateResult())
 
-    def _delete(self, token: Token, request: DeleteState, entry: _Entry | None) -> None:
+    def _delete(
+        self, token: Token, request: DeleteState, held: _StatePartition, entry: _Entry | None
+    ) -> None:
         if entry is None:
-            self._outbox.reply(token, StateResult())
-            return
-        key = request.key
-        record = self._record(RecordType.SNAPSHOT, key, None)
-        self._append(key, record, lambda _: self._forget(key), token, StateResult())
+            self._tell(token, request.key, held, StateResult())
+        else:
+            self._store_deletion(request.key, token, StateResult())
+
+    def _tell(
+        self, token: Token, key: SharePartitionKey, held: _StatePartition, result: StateResult
+    ) -> None:
+        """Answer a request that changes nothing. What a new leader may not know of is written again
+        first."""
+        if key not in held.doubtful:
+            self._outbox.reply(token, result)
+        elif (entry := held.entries.get(key)) is None:
+            self._store_deletion(key, token, result)
+        else:
+            self._store_snapshot(key, self._next_snapshot(entry.state), token, result)
 
     # The log.
 
@@ -269,6 +301,12 @@ class ShareCoordinator:
         record = self._record(RecordType.SNAPSHOT, key, snapshot_value(state))
         self._append(key, record, stored, token, result)
 
+    def _store_deletion(
+        self, key: SharePartitionKey, token: Token | None, result: StateResult
+    ) -> None:
+        record = self._record(RecordType.SNAPSHOT, key, None)
+        self._append(key, record, lambda _: self._forget(key), token, result)
+
     def _next_snapshot(self, state: ShareState) -> ShareState:
         epoch = state.snapshot_epoch + 1
         return state._replace(snapshot_epoch=epoch, write_ms=self._clock.time_ms())
@@ -293,7 +331,7 @@ class ShareCoordinator:
 
         def appended(_now_ms: int, error: ErrorCode, base_offset: int) -> None:
             if base_offset >= 0 and self._partitions.get(index) is held:
-                held.end_offset = max(held.end_offset, base_offset + 1)
+                held.note(key, base_offset, error)
                 stored(base_offset)
             if ticket is not None:
                 answer = result
@@ -338,15 +376,15 @@ class ShareCoordinator:
             if key in self._queues:
                 continue
             if self._topics.name_of(key.topic_id) is None:
-                record = self._record(RecordType.SNAPSHOT, key, None)
-                self._append(key, record, _forgetting(self, key), None, StateResult())
+                self._store_deletion(key, None, StateResult())
             elif key in cold and not all_are_cold:
                 self._store_snapshot(key, self._next_snapshot(entry.state), None, StateResult())
 
     def prunable_offset(self, partition: int) -> int:
-        """The offset before which a partition's records say nothing that later ones do not."""
+        """The offset before which a partition's records say nothing that later ones do not. Those
+        that a new leader may not have do not count."""
         held = self._partitions.get(partition)
-        if held is None or held.loading:
+        if held is None or held.loading or held.doubtful:
             return 0
         offsets = (entry.snapshot_offset for entry in held.entries.values())
         return min(offsets, default=held.end_offset)
@@ -442,10 +480,6 @@ class ShareCoordinator:
         self._partitions.clear()
         self._active = False
         return self._outbox.take()
-
-
-def _forgetting(coordinator: ShareCoordinator, key: SharePartitionKey) -> Callable[[int], None]:
-    return lambda _offset: coordinator._forget(key)
 
 
 def _replay(held: _StatePartition, offset: int, key: bytes, value: bytes | None) -> None:

@@ -32,6 +32,13 @@ CONFIG = ShareConfig(
 )
 
 
+_IN_LOG = (
+    ErrorCode.NONE,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+)
+
+
 class Shell:
     """One partition of the topic. Appends are replicated at once, unless they are held."""
 
@@ -41,6 +48,7 @@ class Shell:
         self.clock = ManualClock()
         self.log: list[RecordData] = []
         self.held: list[Append] | None = None
+        self.append_error = ErrorCode.NONE
         self.answers: dict[str, StateResult] = {}
         self.sent = 0
         self.coordinator = self.load()
@@ -70,13 +78,13 @@ class Shell:
             self.answers[str(token)] = result
         for append in effects.appends:
             if self.held is None:
-                self.complete(append)
+                self.complete(append, self.append_error)
             else:
                 self.held.append(append)
 
     def complete(self, append: Append, error: ErrorCode = ErrorCode.NONE) -> None:
         offset = -1
-        if error in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
+        if error in _IN_LOG:
             offset = len(self.log)
             self.log += append.records
         self.perform(self.coordinator.append_completed(0, append.append_id, error, offset))
@@ -245,3 +253,58 @@ def test_unused_states_do_not_keep_the_log(shell: Shell) -> None:
     shell.topics.delete("t")
     shell.perform(shell.coordinator.maintain(0))
     assert shell.coordinator.prunable_offset(0) == len(shell.log) == 6
+
+
+# Appends that were not replicated in time: the log has them, but a new leader may not.
+
+
+def send_late(shell: Shell, request: StateRequest) -> None:
+    """A request that changes something, which is not replicated in time."""
+    shell.append_error = ErrorCode.REQUEST_TIMED_OUT
+    assert shell.ask(request).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shell.append_error = ErrorCode.NONE
+
+
+@pytest.mark.parametrize("kind", ["initialize", "read", "summary", "delete"])
+def test_nothing_is_answered_that_a_new_leader_may_not_know(shell: Shell, kind: str) -> None:
+    replicated = len(shell.log)
+    change, again = {
+        "initialize": (InitializeState(shell.key, 2, 7), InitializeState(shell.key, 2, 7)),
+        "read": (shell.write(0, 1, start_offset=2), ReadState(shell.key, 0)),
+        "summary": (shell.write(0, 1, start_offset=2), ReadSummary(shell.key)),
+        "delete": (DeleteState(shell.key), DeleteState(shell.key)),
+    }[kind]
+    send_late(shell, change)
+    shell.append_error = ErrorCode.REQUEST_TIMED_OUT
+    assert shell.ask(again).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shell.append_error = ErrorCode.NONE
+    told = shell.ask(again)
+    assert told.error is ErrorCode.NONE
+    length = len(shell.log)
+    assert shell.ask(again) == told
+    assert len(shell.log) == length
+    del shell.log[replicated : length - 1]  # the last one says all
+    shell.load()
+    assert shell.ask(again) == told
+    assert len(shell.log) == replicated + 1
+
+
+@pytest.mark.parametrize(
+    "error", [ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND], ids=str
+)
+def test_a_later_record_that_is_replicated_says_that_earlier_ones_are_too(
+    shell: Shell, error: ErrorCode
+) -> None:
+    send_late(shell, shell.write(0, 1))
+    shell.append_error = error
+    shell.ask(InitializeState(shell.key._replace(partition=1), 1, 0))
+    length = len(shell.log)
+    assert read(shell).batches == (StateBatch(0, 1, ACKED, 1),)
+    assert len(shell.log) == length
+
+
+def test_nothing_is_pruned_for_a_snapshot_that_a_new_leader_may_not_have(shell: Shell) -> None:
+    send_late(shell, InitializeState(shell.key, 2, 7))
+    assert shell.coordinator.prunable_offset(0) == 0
+    read(shell)
+    assert shell.coordinator.prunable_offset(0) == 2
