@@ -105,10 +105,9 @@ class _StatePartition:
 
     def note(self, key: SharePartitionKey, offset: int, error: ErrorCode) -> None:
         """A record is in the log. If it is replicated, so are those before it."""
-        self.end_offset = max(self.end_offset, offset + 1)
         if error not in _REPLICATED:
             self.doubtful[key] = offset
-        elif self.doubtful:
+        else:
             self.doubtful = {k: known for k, known in self.doubtful.items() if known > offset}
 
 
@@ -331,7 +330,9 @@ class ShareCoordinator:
 
         def appended(_now_ms: int, error: ErrorCode, base_offset: int) -> None:
             if base_offset >= 0 and self._partitions.get(index) is held:
-                held.note(key, base_offset, error)
+                held.end_offset = max(held.end_offset, base_offset + 1)
+                if error is not ErrorCode.NONE or held.doubtful:
+                    held.note(key, base_offset, error)
                 stored(base_offset)
             if ticket is not None:
                 answer = result
