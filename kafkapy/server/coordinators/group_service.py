@@ -10,6 +10,7 @@ from kafkapy.common.ports import Clock, Random
 from kafkapy.common.share_state import SharePartitionKey
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.effects import Append
 from kafkapy.coordinator.groups.consumer.assignment import partitions_of
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.groups.messages import GroupEffects
@@ -56,8 +57,9 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
         """Send what share groups request of the share coordinator from now on."""
         self._persister = persister
 
-    def _perform(self, effects: GroupEffects) -> None:
-        super()._perform(effects)
+    def _appended(self, append: Append, error: ErrorCode, base_offset: int) -> None:
+        """Begin share partitions that the log has now."""
+        super()._appended(append, error, base_offset)
         for wanted in self.coordinator.take_state_requests():
             self._initialize(wanted)
 
