@@ -23,8 +23,9 @@ class Difference(NamedTuple):
         """The sequence, and the parts of the outcomes that differ."""
         ours, theirs = _first_parts_that_differ(*self.outcomes)
         steps = "".join(f"\n    {_short(operation)}" for operation in self.operations)
+        configs = f", topic configs {self.configs}" if self.configs else ""
         return (
-            f"seed {self.seed}, topic configs {self.configs}:{steps}\n  {_short(self.where)}\n"
+            f"seed {self.seed}{configs}:{steps}\n  {_short(self.where)}\n"
             f"  kafkapy      {_short(ours)}\n  Apache Kafka {_short(theirs)}"
         )
 
