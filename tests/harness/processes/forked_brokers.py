@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
+from math import inf
 from multiprocessing import connection, forkserver
 from pathlib import Path
 from typing import Final
@@ -29,6 +31,7 @@ _OF_A_TEST: Final = "PYTEST_CURRENT_TEST"
 _context = multiprocessing.get_context("forkserver")
 _inherited: Mapping[str, str] | None = None
 # Starting one process asks after all others, and an exit status can be read only once.
+_LOOK_AGAIN_S: Final = 0.2
 _reading = threading.Lock()
 
 
@@ -82,10 +85,13 @@ class ForkedBroker:
             os.kill(self.pid, signal.SIGKILL)
 
     def _ended(self, timeout: float | None) -> int | None:
-        """The exit status, once it has ended. Several threads may wait for it."""
-        if self._status is None:
+        """The exit status, once it has ended. Several threads may wait for it: one that polls a
+        sentinel is not woken when another closes it, so each looks again from time to time."""
+        end_s = inf if timeout is None else time.monotonic() + timeout
+        while self._status is None:
+            left_s = max(0.0, end_s - time.monotonic())
             try:
-                has_ended = connection.wait([self._process.sentinel], timeout)
+                has_ended = connection.wait([self._process.sentinel], min(left_s, _LOOK_AGAIN_S))
             except ValueError:  # another thread has seen the end meanwhile, and closed the process
                 return self._status
             with _reading:
@@ -93,6 +99,8 @@ class ForkedBroker:
                     self._process.join()
                     self._status = self._process.exitcode
                     self._process.close()
+            if time.monotonic() >= end_s:
+                break
         return self._status
 
 

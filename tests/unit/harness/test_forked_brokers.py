@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from multiprocessing import connection
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,23 @@ def test_other_commands_and_environments_are_executed(
     assert not can_fork(["sh", "-c", "exec", *command])
     monkeypatch.setenv("KAFKA_OPTS", "-Djava.security.auth.login.config=/jaas.conf")
     assert not can_fork(command)
+
+
+def test_its_end_is_seen_though_another_thread_closes_what_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of its sentinel may then be that of another file, which says nothing."""
+    broker = BrokerProcess(tmp_path / "logs")
+    broker.start()
+    process, wait = broker._process, connection.wait
+    assert isinstance(process, ForkedBroker)
+
+    def closed_meanwhile(sentinels: list[int], timeout: float | None) -> list[int]:
+        assert timeout is not None, "nobody would wake it"
+        monkeypatch.setattr(connection, "wait", wait)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        return []
+
+    monkeypatch.setattr(connection, "wait", closed_meanwhile)
+    assert process.wait() == -signal.SIGKILL
