@@ -29,6 +29,7 @@ from dev.differential.groups.operations import (
     ListStates,
     Operation,
     Pass,
+    Row,
     Sync,
 )
 from kafkapy.common.errors import ErrorCode
@@ -321,21 +322,11 @@ class Group:
             member_id=self._id(number, operation.identity),
             retention_time_ms=operation.retention_ms,
             group_instance_id=self._instance(number, version, 7),
-            topics=[
-                offset_commit.OffsetCommitRequestTopic(
-                    name=topic,
-                    partitions=[
-                        offset_commit.OffsetCommitRequestPartition(
-                            partition_index=partition,
-                            committed_offset=offset,
-                            committed_leader_epoch=0,
-                            committed_metadata="m" * size,
-                        )
-                        for _, partition, offset, size in rows
-                    ],
-                )
-                for topic, rows in _by_topic(operation.rows)
-            ],
+            topics=_committed(
+                operation.rows,
+                offset_commit.OffsetCommitRequestTopic,
+                offset_commit.OffsetCommitRequestPartition,
+            ),
         )
         return "commit", *_errors((await self._ask(number, request, version)).topics)
 
@@ -410,21 +401,11 @@ class Group:
             generation_id=self._generation(number, operation.generation_shift),
             member_id=self._id(number, operation.identity),
             group_instance_id=self._instance(number, version, 3),
-            topics=[
-                txn_offset_commit.TxnOffsetCommitRequestTopic(
-                    name=topic,
-                    partitions=[
-                        txn_offset_commit.TxnOffsetCommitRequestPartition(
-                            partition_index=partition,
-                            committed_offset=offset,
-                            committed_leader_epoch=0,
-                            committed_metadata="m" * size,
-                        )
-                        for _, partition, offset, size in rows
-                    ],
-                )
-                for topic, rows in _by_topic(operation.rows)
-            ],
+            topics=_committed(
+                operation.rows,
+                txn_offset_commit.TxnOffsetCommitRequestTopic,
+                txn_offset_commit.TxnOffsetCommitRequestPartition,
+            ),
         )
         found = await self._ask(_NOBODY, request, version)
         return "commit in transaction", added.error_code, *_errors(found.topics)
@@ -508,6 +489,27 @@ def _by_topic(rows: Sequence[Any]) -> list[tuple[str, list[Any]]]:
     for row in rows:
         found.setdefault(row[0], []).append(row)
     return list(found.items())
+
+
+def _committed(
+    rows: Sequence[Row], topic: Callable[..., Any], partition: Callable[..., Any]
+) -> list[Any]:
+    """The topics of a request that commits offsets, as rows of these two classes."""
+    return [
+        topic(
+            name=name,
+            partitions=[
+                partition(
+                    partition_index=index,
+                    committed_offset=offset,
+                    committed_leader_epoch=0,
+                    committed_metadata="m" * size,
+                )
+                for _, index, offset, size in of_topic
+            ],
+        )
+        for name, of_topic in _by_topic(rows)
+    ]
 
 
 def _errors(topics: Iterable[Any]) -> list[Outcome]:
