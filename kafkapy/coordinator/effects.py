@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+from kafkapy.common.errors import ErrorCode
 from kafkapy.record.builder import RecordData
+
+REPLICATED: Final = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+"""The outcomes of an append that the high watermark has passed."""
 
 Token: TypeAlias = Hashable
 """The caller's identification of a request."""

@@ -218,8 +218,8 @@ class LogManager:
         ).load()  # fmt: skip
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Take a log out of service, with its copy in another directory; for good, as a topic of
-        which it was may be forgotten then.
+        """Take a log out of service, with its copy in another directory. A power cut does not bring
+        it back, since the controller forgets a deleted topic.
 
         Raises:
             LogDirFailure: a directory fails.

@@ -34,7 +34,7 @@ from kafkapy.common.topic_partition import (
     partition_for_key,
 )
 from kafkapy.coordinator.config import ShareConfig
-from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.effects import REPLICATED, Token
 from kafkapy.coordinator.groups.topic_source import TopicSource
 from kafkapy.coordinator.outbox import Outbox
 from kafkapy.coordinator.replayed_records import replayed_records
@@ -74,9 +74,6 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
 """The answer when a record could not be stored; other codes pass as they are."""
 
 
-_REPLICATED: Final = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-"""The outcomes of an append that the high watermark has passed."""
-
 _BATCHES_MAX: Final = 20_000
 """Twice the most records that `group.share.partition.max.record.locks` allows."""
 
@@ -105,7 +102,7 @@ class _StatePartition:
 
     def note(self, key: SharePartitionKey, offset: int, error: ErrorCode) -> None:
         """A record is in the log. If it is replicated, so are those before it."""
-        if error not in _REPLICATED:
+        if error not in REPLICATED:
             self.doubtful[key] = offset
         else:
             self.doubtful = {k: known for k, known in self.doubtful.items() if known > offset}

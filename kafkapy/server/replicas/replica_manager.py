@@ -514,7 +514,7 @@ class ReplicaManager:
         self, rows: Sequence[StopReplicaPartition], log: CommandLog, result: CommandResult
     ) -> None:
         """Stop some replicas. Deletions are durable before they are answered: the controller then
-        forgets the topic, and nobody would delete a log that is back after a power cut."""
+        forgets the topic, and a log that came back after a power cut would stay."""
         log_dirs: dict[TopicPartition, str] = {}
         with self.log_manager.together():
             for row in rows:

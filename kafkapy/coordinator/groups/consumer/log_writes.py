@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.effects import REPLICATED, Token
 from kafkapy.coordinator.groups.consumer import deadlines
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup, Unsaved
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeatResult
@@ -38,9 +38,6 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 """A heartbeat's answer when its change could not be stored; other codes pass as they are."""
-
-_REPLICATED: Final = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-"""The outcomes of an append that the high watermark has passed."""
 
 
 class Changes:
@@ -148,7 +145,7 @@ def _append(core: Core, group: Group, changes: Changes) -> None:
 
     def appended(now_ms: int, error: ErrorCode, base_offset: int) -> None:
         consumer.writes.remove(write)
-        if error in _REPLICATED:
+        if error in REPLICATED:
             _forget(consumer, write)
         elif base_offset != UNKNOWN_LOG_OFFSET:
             _keep(consumer, dict.fromkeys(write.keys, Unsaved(write.number, True)))
