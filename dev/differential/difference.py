@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 Outcome = tuple[Any, ...]
-"""What can be compared of an operation's answers."""
+"""The comparable parts of an operation's answers."""
 
 
 class Difference(NamedTuple):

@@ -104,7 +104,7 @@ class ProducerLog:
         self.state.complete(completed)
 
     def take_over(self, other: ProducerLog) -> None:
-        """Go on from what `other` knows, the producers of a log with the same content."""
+        """Take the producers and verifications of `other`, of a log with the same content."""
         self.state = other.state
         self.verification = other.verification
 

@@ -1,7 +1,7 @@
 """Sequences of operations on groups, on two systems, many groups at a time.
 
-A step is one operation of each group. Its outcome is what the members of a group were answered by
-the time at which all is quiet.
+A step is one operation of each group. Its outcome is the answers to the group's members that have
+arrived when all connections are quiet.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class GroupComparison:
         return Course((*operations, *readings()), (ours, theirs))
 
     async def _run(self, courses: Sequence[Course], activity: Activity) -> None:
-        """Steps of all courses: what is before the passing of time, that, and what is after."""
+        """Run the steps before time passes, the passing of time, and the steps after it."""
         lengths = [len(course.operations) for course in courses]
         first = [_until_pass(course.operations) for course in courses]
         second = [min(end + 1, length) for end, length in zip(first, lengths, strict=True)]

@@ -52,7 +52,7 @@ from kafkapy.protocol.messages import (
 )
 
 Answer = tuple[int, Outcome]
-"""What a member was answered, by its number."""
+"""A member's number, and an answer to it."""
 
 _NOBODY: Final = -1
 _PAUSE_S: Final = 0.005
@@ -70,7 +70,7 @@ _AGAIN: Final = (
 
 
 class Member:
-    """A client of the group, and what it was answered last."""
+    """A client of the group, and its state after the last answer."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -81,7 +81,7 @@ class Member:
 
 
 class Group:
-    """A group, its members' connections, and what they were answered."""
+    """A group, its members' connections, and the answers to them."""
 
     def __init__(self, servers: str, name: str, activity: Activity) -> None:
         self.name = name
@@ -118,7 +118,7 @@ class Group:
         return tuple(found)
 
     async def apply(self, operation: Operation) -> None:
-        """Send what an operation sends. Its outcome is what `arrived` has once all is quiet."""
+        """Send the requests of an operation. `arrived` has its outcome once all is quiet."""
         match operation:
             case Join():
                 await self._join(operation)
