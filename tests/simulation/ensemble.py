@@ -154,6 +154,7 @@ class Ensemble:
         if session.link is not None:
             self._forget(session.link)
             session.link.end()
+            session.link = None  # a request that is on its way comes too late
         paths = self.tree.ephemerals(session_id)
         if paths:
             self._transact([port.Delete(path) for path in paths], session_id)

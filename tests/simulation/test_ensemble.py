@@ -10,7 +10,7 @@ import pytest
 
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
-from kafkapy.zk.zookeeper import CreateMode, NodeExists
+from kafkapy.zk.zookeeper import CreateMode, NodeExists, SessionExpired
 from tests.harness.cores.zookeeper_contract import CASES, Ensemble
 from tests.simulation.ensemble import HOST
 from tests.simulation.events import SECOND_US
@@ -88,5 +88,20 @@ def test_a_session_that_is_not_heard_of_expires_and_its_client_is_told() -> None
         await client.reconnect()
         assert client.session_id != expired
         assert await client.exists("/mine") is None
+
+    SimEnsemble().run(case)
+
+
+def test_a_write_that_arrives_after_its_session_has_expired_is_not_carried_out() -> None:
+    """An ephemeral of a session that is over would stay for good."""
+
+    async def case(ensemble: SimEnsemble) -> None:
+        client = await ensemble.connect()
+        creation = asyncio.ensure_future(client.create("/late", b"", CreateMode.EPHEMERAL))
+        await asyncio.sleep(0)  # the request is sent, and not yet there
+        await ensemble.expire(client)
+        with pytest.raises(SessionExpired):
+            await creation
+        assert "/late" not in ensemble.world.ensemble.tree.nodes
 
     SimEnsemble().run(case)
