@@ -1,7 +1,7 @@
 """Finds and reads log segments as files, without a broker.
 
 As in `kafka-dump-log`, all records on disk are read, also those beyond the high watermark or before
-the log start offset. An incomplete last batch is left out, as in recovery.
+the log start offset. An incomplete batch at the end of a log is left out, as in recovery.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.batch_header import iter_headers, whole_batch_size
 from kafkapy.spark.source.pushdown import Bounds
 
 log: Final = logging.getLogger("kafkapy.spark")
@@ -148,8 +148,9 @@ def read_segment(
     start, end = max(low, segment.base_offset), min(high + 1, segment.end_offset)
     path = Path(segment.path)
     try:
+        view = _mapped(path)[_position_of(path, start) :]
         decoded = decode_columns(
-            _mapped(path)[_position_of(path, start) :],
+            view,
             start,
             end,
             wanted=wanted(columns),
@@ -157,10 +158,30 @@ def read_segment(
         )
         for some in _checked(decoded, path):
             yield from record_batches(some, segment.topic_partition, columns, bounds.timestamp_us)
+        if segment.end_offset != _OFFSET_MAX:
+            _check_closed(view, path)
     except ApiError as error:
         if not skip_corrupt:
             raise
         log.warning("%s; the rest of the segment is left out", error.message)
+
+
+def _check_closed(view: memoryview, path: Path) -> None:
+    """Check that no bytes are behind the last whole batch of a segment that has a next one: they
+    are records, behind a length that is wrong.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE, naming the file.
+    """
+    end, position = len(view), 0
+    while (size := whole_batch_size(view, position, end)) is not None:
+        position += size
+    if position != end:
+        raise ApiError(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"{path}: its last {end - position} bytes are no whole batch, and it is not the last"
+            " segment",
+        )
 
 
 def _position_of(path: Path, offset: int) -> int:
