@@ -12,6 +12,7 @@ from kazoo.client import KazooClient
 
 from dev.differential.batches import observed
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.harness.processes import apache_kafka
@@ -56,11 +57,18 @@ class System:
             # Creates the coordinator's topic.
             coordinator = FindCoordinatorRequest(key="any", key_type=kind)
             wait_until(partial(self._is_there, wire, coordinator), "a coordinator")
+        wait_until(partial(self._has_groups, wire), "the groups")
         return wire
 
     @staticmethod
     def _is_there(wire: Wire, coordinator: FindCoordinatorRequest) -> bool:
         return bool(wire.ask(coordinator, 3).error_code == 0)
+
+    @staticmethod
+    def _has_groups(wire: Wire) -> bool:
+        """Whether the coordinator has read its log, which is one partition's."""
+        [group] = wire.ask(DescribeGroupsRequest(groups=["any"]), 5).groups
+        return bool(group.error_code == 0)
 
     def create(self, topic: str, partitions: int, configs: dict[str, str]) -> None:
         """Create a topic, and wait until each partition has a leader."""
