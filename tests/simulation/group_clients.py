@@ -180,6 +180,7 @@ class Forgetter(GroupClient):
         self._clocks_agree = clocks_agree
         self._offset = 0
         self._known: tuple[Answer, int] | None = None
+        self._asked_us = 0  # when this one was sent: its answer may come much later
 
     async def run(self) -> None:
         found = 0
@@ -196,10 +197,12 @@ class Forgetter(GroupClient):
 
     async def _commit_next(self) -> None:
         self._offset += 1
+        now_us = self.world.events.now_us
         code = await self.commit_as("", _NOBODY, self._offset, 0)
         if code is not ErrorCode.NONE:
             raise Refused(code.name)
         self._known = self.answer(), self._offset
+        self._asked_us = now_us
 
     async def _look(self) -> int:
         """The offset that the group has now, -1 for none."""
@@ -208,7 +211,7 @@ class Forgetter(GroupClient):
             return found
         if not self.leads(self.answered_by, GROUP_METADATA_TOPIC):
             raise Refused("a coordinator that was replaced, and has not heard of it")
-        age_us = self.world.events.now_us - known[0].at_us
+        age_us = self.world.events.now_us - self._asked_us
         is_young = age_us < _RETENTION_MS * MS_US - _CLOCKS_APART_US
         if (
             0 <= found < known[1]
