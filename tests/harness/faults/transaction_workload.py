@@ -63,6 +63,7 @@ SETTINGS = {
 ABORTED = 0.2
 TRANSACTION_LIMIT_S = 10.0
 CALL_S = 20.0
+CLOSE_S = 5.0
 FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 AFTER_PURGE = {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER}
 """Ends of librdkafka 2.16 that brokers of both kinds cause (docs/evidence/chaos.md)."""
@@ -249,7 +250,7 @@ class Copier(TransactionalSender):
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "session.timeout.ms": 10_000,
-                "max.poll.interval.ms": 30_000,
+                "max.poll.interval.ms": int(3 * CALL_S * 1000),
                 "fetch.wait.max.ms": 200,
                 **QUICK_TO_RECONNECT,
             }
@@ -258,7 +259,16 @@ class Copier(TransactionalSender):
         try:
             super()._live(producer, by)
         finally:
-            self._consumer.close()
+            self._close()
+
+    def _close(self) -> None:
+        """Leave the group, and close: librdkafka may never return from a rebalance that it serves
+        while it closes, and keeps the interpreter's lock."""
+        self._consumer.unsubscribe()
+        end = time.monotonic() + CLOSE_S
+        while self._consumer.assignment() and time.monotonic() < end:
+            self._consumer.poll(0.1)
+        self._consumer.close()
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Drop the batch: the next owner of these partitions copies it."""
