@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
 from kafkapy.protocol.messages import (
+    delete_groups,
     heartbeat,
     join_group,
     offset_commit,
+    offset_delete,
     offset_fetch,
     sync_group,
 )
@@ -42,6 +44,8 @@ _RESTARTS: Final = 0.2
 """How often a static member comes back as another process."""
 _HESITATES: Final = 0.15
 """How often a group's leader takes its time to assign partitions."""
+_DELETIONS: Final = 0.25
+"""How often an offset is deleted after its commit."""
 _RETENTION_MS: Final = 2000
 _RETENTION_VERSION: Final = 4
 """Of OffsetCommit: with the time for which the offset is kept."""
@@ -167,7 +171,8 @@ class Forgetter(GroupClient):
     """A group without members whose offsets expire soon: it finds the one that it committed last,
     or none, and none before its time.
 
-    A deletion that is lost leaves an offset for the next coordinator to delete.
+    A deletion that is lost leaves an offset for the next coordinator to delete. Now and then an
+    administrator deletes the offset, or the group: then there is none until the next commit.
     """
 
     version = _RETENTION_VERSION
@@ -181,6 +186,7 @@ class Forgetter(GroupClient):
         self._offset = 0
         self._known: tuple[Answer, int] | None = None
         self._asked_us = 0  # when this one was sent: its answer may come much later
+        self._deleted: Answer | None = None
 
     async def run(self) -> None:
         found = 0
@@ -188,6 +194,8 @@ class Forgetter(GroupClient):
             try:
                 if not self.is_stopping and found >= 0:
                     await self._commit_next()
+                    if self.world.random.random() < _DELETIONS:
+                        await self._delete()
                 await self.pause(50, 2 * _RETENTION_MS)
                 found = await self._look()
             except (NodeUnavailable, Refused):
@@ -197,6 +205,7 @@ class Forgetter(GroupClient):
 
     async def _commit_next(self) -> None:
         self._offset += 1
+        self._deleted = None
         now_us = self.world.events.now_us
         code = await self.commit_as("", _NOBODY, self._offset, 0)
         if code is not ErrorCode.NONE:
@@ -204,13 +213,36 @@ class Forgetter(GroupClient):
         self._known = self.answer(), self._offset
         self._asked_us = now_us
 
+    async def _delete(self) -> None:
+        """Delete the offset, or the group."""
+        self._known = None  # also if there is no answer
+        if self.world.random.random() < 0.5:
+            of_group = delete_groups.DeleteGroupsRequest(groups_names=[self.group])
+            code = (await self.ask(of_group, 2)).results[0].error_code
+        else:
+            row = offset_delete.OffsetDeleteRequestPartition(partition_index=0)
+            topic = offset_delete.OffsetDeleteRequestTopic(name=self.topic, partitions=[row])
+            of_offset = offset_delete.OffsetDeleteRequest(group_id=self.group, topics=[topic])
+            response = await self.ask(of_offset, 0)
+            code = response.error_code or response.topics[0].partitions[0].error_code
+        if code != _NONE:
+            raise Refused(ErrorCode(code).name)
+        self._deleted = self.answer()
+        self.world.counts["offsets that were deleted"] += 1
+
     async def _look(self) -> int:
         """The offset that the group has now, -1 for none."""
-        found, known = await self.fetch(), self._known
-        if known is None:
+        found, known, deleted = await self.fetch(), self._known, self._deleted
+        is_back = deleted is not None and found >= 0
+        if known is None and not is_back:
             return found
         if not self.leads(self.answered_by, GROUP_METADATA_TOPIC):
             raise Refused("a coordinator that was replaced, and has not heard of it")
+        if known is None:
+            assert deleted is not None, "nothing is known"
+            what = f"{self.group} had its offset deleted, and found {found}"
+            self.history.object_to_group(deleted, what)
+            return found
         age_us = self.world.events.now_us - self._asked_us
         is_young = age_us < _RETENTION_MS * MS_US - _CLOCKS_APART_US
         if (

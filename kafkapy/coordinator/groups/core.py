@@ -56,6 +56,13 @@ OFFSET_STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
 }
 """The rows of a commit that could not be stored; other codes pass as they are."""
 
+DELETION_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
+    ErrorCode.NONE: ErrorCode.NONE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+"""The answer to somebody who deletes offsets. After others they may still be deleted."""
+
 
 @dataclass(slots=True)
 class Core:
@@ -130,7 +137,7 @@ class Core:
         group.offsets.begin(commits)
         self._append(group, records, appended, producer)
 
-    def erase_offsets(
+    def expire_offsets(
         self, group: Group, partitions: Iterable[TopicPartition], time_ms: int
     ) -> int:
         """Forget these commits, and the group if nothing is left of it; return how many were there.
@@ -138,9 +145,40 @@ class Core:
         Tombstones follow at acks=0: should they get lost, the next coordinator finds the same
         reason to write them.
         """
+        leader_epoch = self.registry.leader_epoch(group)
+        removed, records = self._forget(group, partitions, time_ms)
+        if records:
+            self.outbox.append_unwaited(group.partition, leader_epoch, records)
+        return removed
+
+    def delete_offsets(
+        self,
+        group: Group,
+        partitions: Iterable[TopicPartition],
+        deleted: Callable[[ErrorCode], None],
+    ) -> None:
+        """Forget these commits, and the group if nothing is left of it. `deleted` is called when a
+        failover cannot bring them back; after an error one may."""
+        leader_epoch = self.registry.leader_epoch(group)
+        records = self._forget(group, partitions, self.clock.time_ms())[1]
+        if not records:
+            deleted(ErrorCode.NONE)
+            return
+
+        def appended(_now_ms: int, error: ErrorCode, _base_offset: int) -> None:
+            if error is ErrorCode.NOT_ENOUGH_REPLICAS:  # it is not in the log
+                self.outbox.append_unwaited(group.partition, leader_epoch, records)
+            deleted(DELETION_ERRORS.get(error, ErrorCode.REQUEST_TIMED_OUT))
+
+        self.outbox.append(group.partition, leader_epoch, records, appended)
+
+    def _forget(
+        self, group: Group, partitions: Iterable[TopicPartition], time_ms: int
+    ) -> tuple[int, list[RecordData]]:
+        """Forget these commits, and the group if nothing is left of it. Return how many were there,
+        and the tombstones."""
         removed = group.offsets.remove(partitions)
         records = [RecordData(offset_key(group.group_id, p), None, time_ms) for p in removed]
-        leader_epoch = self.registry.leader_epoch(group)
         if group.is_empty and not group.offsets.any:
             self._bury(group, time_ms)
             keys = group.consumer_keys if group.consumer is None else group.consumer.record_keys()
@@ -148,9 +186,7 @@ class Core:
             # A group of generation 0 never had a record: it only stored offsets.
             if group.generation_id > 0:
                 records.append(RecordData(group_key(group.group_id), None, time_ms))
-        if records:
-            self.outbox.append_unwaited(group.partition, leader_epoch, records)
-        return len(removed)
+        return len(removed), records
 
     def replace_group(self, old: Group) -> Group:
         """An Empty group in the place of one that changes its protocol, with its offsets. Appends

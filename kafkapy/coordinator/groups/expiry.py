@@ -16,7 +16,7 @@ def expire_offsets(core: Core, time_ms: int) -> int:
     removed = 0
     for group in _offset_groups(core):
         due = expired_offsets(group, time_ms, core.config.offsets_retention_ms)
-        removed += core.erase_offsets(group, due, time_ms)
+        removed += core.expire_offsets(group, due, time_ms)
     if removed:
         core.log.info("Removed %d expired offsets.", removed)
     return removed
@@ -58,7 +58,7 @@ def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_m
     """These partitions exist no more: forget every group's offsets of them; return how many."""
     removed = 0
     for group in _offset_groups(core):
-        removed += core.erase_offsets(group, partitions, time_ms)
+        removed += core.expire_offsets(group, partitions, time_ms)
     return removed
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups.core import Core
@@ -76,12 +78,31 @@ def _listed(group: Group) -> ListedGroup:
 
 
 def delete_groups(core: Core, token: Token, request: DeleteGroups) -> None:
-    """Kafka: `GroupCoordinator.handleDeleteGroups`."""
-    errors = {group_id: _delete(core, group_id) for group_id in dict.fromkeys(request.group_ids)}
-    core.outbox.reply(token, DeleteGroupsResult(errors))
+    """The answer waits until the deletions are replicated.
+
+    Kafka: `GroupCoordinator.handleDeleteGroups`, which does not wait.
+    """
+    errors = {group_id: _refusal(core, group_id) for group_id in dict.fromkeys(request.group_ids)}
+    to_delete = [group_id for group_id, error in errors.items() if error is ErrorCode.NONE]
+    ticket = core.outbox.park(token)
+    waiting = set(to_delete)
+
+    def deleted(group_id: str, error: ErrorCode) -> None:
+        errors[group_id] = error
+        waiting.discard(group_id)
+        if not waiting:
+            core.outbox.answer(ticket, DeleteGroupsResult(errors))
+
+    for group_id in to_delete:
+        group = core.registry.find(group_id)
+        assert group is not None, f"{group_id} is not there"
+        core.delete_offsets(group, group.offsets.partitions, partial(deleted, group_id))
+    if not to_delete:
+        core.outbox.answer(ticket, DeleteGroupsResult(errors))
 
 
-def _delete(core: Core, group_id: str) -> ErrorCode:
+def _refusal(core: Core, group_id: str) -> ErrorCode:
+    """Why the group cannot be deleted."""
     error = core.registry.check(group_id, empty_id=True)
     if error is not ErrorCode.NONE:
         return error
@@ -92,5 +113,4 @@ def _delete(core: Core, group_id: str) -> ErrorCode:
         return ErrorCode.NON_EMPTY_GROUP
     if isinstance(group.consumer, ShareGroup) and group.consumer.has_states:
         return ErrorCode.NON_EMPTY_GROUP  # begun between the deletion of its states and this
-    core.erase_offsets(group, group.offsets.partitions, core.clock.time_ms())
     return ErrorCode.NONE

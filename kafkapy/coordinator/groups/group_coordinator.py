@@ -142,7 +142,7 @@ class GroupCoordinator:
         return self._core.outbox.take()
 
     def delete_offsets(self, _now_ms: int, token: Token, request: DeleteOffsets) -> GroupEffects:
-        """Replied at once."""
+        """The reply waits for the deletions to be in the log."""
         offsets.delete_offsets(self._core, token, request)
         return self._core.outbox.take()
 
@@ -157,7 +157,7 @@ class GroupCoordinator:
         return self._core.outbox.take()
 
     def delete_groups(self, _now_ms: int, token: Token, request: DeleteGroups) -> GroupEffects:
-        """Replied at once."""
+        """The reply waits for the deletions to be in the log."""
         group_admin.delete_groups(self._core, token, request)
         return self._core.outbox.take()
 

@@ -73,13 +73,11 @@ def _check(core: Core, group: Group, request: CommitOffsets) -> ErrorCode:
     if group.consumer is not None:
         return fencing.check_commit(group.consumer, request, core.topics)
     if request.generation_id < 0:
-        unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
-        if request.producer is not None and unnamed:
-            return ErrorCode.NONE  # a producer that does not say for whom it commits
-        if group.state is EMPTY and request.producer is None:
+        if group.state is EMPTY:
             return ErrorCode.NONE  # an administrator, or a consumer that assigns itself
-        if unnamed:
-            return ErrorCode.UNKNOWN_MEMBER_ID
+        if request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None:
+            is_producer = request.producer is not None  # that does not say for whom it commits
+            return ErrorCode.NONE if is_producer else ErrorCode.UNKNOWN_MEMBER_ID
     error = group.check_member(request.member_id, request.group_instance_id)
     if error is ErrorCode.NONE and request.generation_id != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
@@ -139,7 +137,10 @@ def _fetched(group: Group | None, partition: TopicPartition, stable: bool) -> Fe
 
 
 def delete_offsets(core: Core, token: Token, request: DeleteOffsets) -> None:
-    """Kafka: `GroupCoordinator.handleDeleteOffsets`."""
+    """The answer waits until the deletions are replicated.
+
+    Kafka: `GroupCoordinator.handleDeleteOffsets`, which does not wait.
+    """
     result = DeleteOffsetsResult(core.registry.check(request.group_id))
     group = None
     if result.error is ErrorCode.NONE:
@@ -155,7 +156,14 @@ def delete_offsets(core: Core, token: Token, request: DeleteOffsets) -> None:
             result.errors[partition] = error
         free = [p for p, error in result.errors.items() if error is ErrorCode.NONE]
         if free:
-            core.erase_offsets(group, free, core.clock.time_ms())
+            ticket = core.outbox.park(token)
+
+            def deleted(error: ErrorCode) -> None:
+                refused = error is not ErrorCode.NONE
+                core.outbox.answer(ticket, DeleteOffsetsResult(error) if refused else result)
+
+            core.delete_offsets(group, free, deleted)
+            return
     core.outbox.reply(token, result)
 
 

@@ -419,7 +419,7 @@ class GroupWorld(World):
 
     def _on_append(self, append: Append) -> None:
         deletes = all(record.value is None for record in append.records)
-        assert append.required_acks == (0 if deletes else -1)
+        assert append.required_acks == -1 or deletes
         assert {r.timestamp for r in append.records} == {self.shell.clock.time_ms()}
         batch = ", ".join(self._record(record) for record in append.records)
         producer = f" by producer {append.producer.producer_id}" if append.producer else ""

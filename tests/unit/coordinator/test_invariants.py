@@ -141,7 +141,8 @@ class Groups(RuleBasedStateMachine):
 
     @rule(group_id=GROUPS)
     def delete_group(self, group_id: str) -> None:
-        self.shell.ask(self.shell.coordinator.delete_groups, DeleteGroups([group_id]))
+        token = self.shell.call(self.shell.coordinator.delete_groups, DeleteGroups([group_id]))
+        self.tokens.append(token)
 
     @rule()
     def expire(self) -> None:

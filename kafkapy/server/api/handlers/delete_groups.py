@@ -61,18 +61,17 @@ async def _delete_shares(
     answered: Callable[[DeleteGroupsResult], None],
 ) -> None:
     """Delete a share group, after the states of its share partitions."""
-    result = DeleteGroupsResult({name: ErrorCode.UNKNOWN_SERVER_ERROR})
+    failed = ErrorCode.UNKNOWN_SERVER_ERROR
     try:
         errors = (await offsets.delete(name, None)).values()
         failed = next((error for error in errors if error), ErrorCode.NONE)
-        result = DeleteGroupsResult({name: failed})
-        if failed is ErrorCode.NONE:
-            delete = groups.coordinator.delete_groups
-            result = groups.answer(delete, DeleteGroups([name]), lambda deleted: deleted)
     except ApiError as refusal:
-        result = DeleteGroupsResult({name: refusal.code})
+        failed = refusal.code
     finally:
-        answered(result)
+        if failed is ErrorCode.NONE:
+            groups.ask(groups.coordinator.delete_groups, DeleteGroups([name]), answered)
+        else:
+            answered(DeleteGroupsResult({name: failed}))
 
 
 def _response(results: list[DeleteGroupsResult]) -> DeleteGroupsResponse:

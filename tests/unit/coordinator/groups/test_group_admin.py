@@ -1,14 +1,24 @@
-"""Fields that DescribeGroups and ListGroups answer with."""
+"""Fields that DescribeGroups and ListGroups answer with, and deletions, which wait for the log."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.messages import (
+    DeleteGroups,
+    DeleteGroupsResult,
+    DeleteOffsets,
+    DeleteOffsetsResult,
     DescribedMember,
     DescribeGroups,
     ListedGroup,
     ListGroups,
 )
-from tests.harness.cores.group_shell import SUBSCRIBED_T, GroupShell
+from tests.harness.cores.group_shell import SUBSCRIBED_T, T0, GroupShell
 
 
 def test_a_stable_group_shows_metadata_and_assignments() -> None:
@@ -34,3 +44,71 @@ def test_a_listed_group_says_what_it_is() -> None:
         ListedGroup("stable", "consumer", "Stable", "classic"),
         ListedGroup("simple", "", "Empty", "classic"),
     ]
+
+
+def delete_groups(shell: GroupShell) -> Any:
+    return shell.call(shell.coordinator.delete_groups, DeleteGroups(["g", "nobody", "h"]))
+
+
+def delete_offsets(shell: GroupShell) -> Any:
+    return shell.call(shell.coordinator.delete_offsets, DeleteOffsets("g", [T0]))
+
+
+def of_groups(g: ErrorCode, h: ErrorCode) -> DeleteGroupsResult:
+    return DeleteGroupsResult({"g": g, "nobody": ErrorCode.GROUP_ID_NOT_FOUND, "h": h})
+
+
+def two_groups() -> GroupShell:
+    shell = GroupShell()
+    shell.commit(group_id="g")
+    shell.commit(group_id="h")
+    shell.hold()
+    return shell
+
+
+@pytest.mark.parametrize(
+    ("delete", "result"),
+    [
+        (delete_groups, of_groups(ErrorCode.NONE, ErrorCode.NONE)),
+        (delete_offsets, DeleteOffsetsResult(ErrorCode.NONE, {T0: ErrorCode.NONE})),
+    ],
+)
+def test_a_deletion_is_answered_when_it_is_replicated(
+    delete: Callable[[GroupShell], Any], result: object
+) -> None:
+    """Else the next coordinator may have what was deleted."""
+    shell = two_groups()
+    token = delete(shell)
+    assert token not in shell.replies
+    shell.release()
+    assert shell.replies[token] == result
+
+
+@pytest.mark.parametrize(
+    ("failure", "answer", "appends"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.REQUEST_TIMED_OUT, [-1, 0]),
+        (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT, [-1]),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR, [-1]),
+    ],
+)
+def test_a_deletion_that_is_not_replicated_is_an_error(
+    failure: ErrorCode, answer: ErrorCode, appends: list[int]
+) -> None:
+    """The log gets the tombstones all the same: this coordinator has forgotten the offsets."""
+    shell = two_groups()
+    before = len(shell.appends)
+    token = delete_offsets(shell)
+    shell.release(failure)
+    assert shell.replies[token] == DeleteOffsetsResult(answer)
+    assert [append.required_acks for append in shell.appends[before:]] == appends
+    shell.hold()
+    token = delete_groups(shell)
+    shell.complete(shell.held.pop(), failure)  # type: ignore[union-attr]
+    assert shell.replies[token] == DeleteGroupsResult(
+        {
+            "g": ErrorCode.GROUP_ID_NOT_FOUND,
+            "nobody": ErrorCode.GROUP_ID_NOT_FOUND,
+            "h": answer,
+        }
+    )

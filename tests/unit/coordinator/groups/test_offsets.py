@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.groups.messages import OffsetToCommit
 from tests.harness.cores.group_shell import T0, T1, WALL_MS, GroupShell
 
@@ -49,3 +52,14 @@ def test_timestamps_and_retention() -> None:
     assert stored(shell, T0).expire_timestamp_ms == WALL_MS + 1_050
     shell.commit(retention_time_ms=2**63 - 1)
     assert stored(shell, T0).expire_timestamp_ms == 2**63 - 1
+
+
+@pytest.mark.parametrize("producer", [None, Producer(7, 0)], ids=["alone", "in a transaction"])
+def test_an_empty_group_takes_commits_without_a_generation_from_anybody(
+    producer: Producer | None,
+) -> None:
+    """As a static member's, whose consumer has not joined."""
+    shell = GroupShell()
+    who = {"member_id": "nobody", "group_instance_id": "static"}
+    assert shell.replies[shell.commit(producer=producer, **who)].errors == {T0: ErrorCode.NONE}
+    assert len(shell.appends) == 1
