@@ -159,7 +159,7 @@ def fence_and_abort(core: Core, transaction: Transaction, answer: Answer) -> Non
     transaction.begin_fence(transaction.prepare_fence())
 
     def aborted(error: ErrorCode) -> None:
-        if error not in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR):
+        if error is not ErrorCode.NONE:
             transaction.has_failed_epoch_fence = True
         answer(error)
 

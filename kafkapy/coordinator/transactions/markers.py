@@ -85,12 +85,12 @@ def _complete(core: Core, transaction: Transaction, unmarked: Unmarked) -> None:
 
     def stored(now_ms: int, error: ErrorCode) -> None:
         if core.unmarked.get(name) is not unmarked:
-            return
-        if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            return  # another broker coordinates the id
+        if error is ErrorCode.NONE:
+            del core.unmarked[name]
+        else:
             unmarked.append_failed = True
             core.later.append((now_ms + RETRY_BACKOFF_MS, again))
-        else:
-            del core.unmarked[name]
 
     def again(_now_ms: int) -> None:
         if core.unmarked.get(name) is unmarked and transaction.pending is None:

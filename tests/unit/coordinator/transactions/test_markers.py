@@ -88,9 +88,19 @@ def test_a_partition_of_an_old_format_has_nothing_to_end(shell: TransactionShell
     assert shell.state == "CompleteCommit"
 
 
-def test_a_completion_that_is_not_stored_is_tried_again(shell: TransactionShell) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.KAFKA_STORAGE_ERROR,  # no descriptor was free: the partition is led as before
+        ErrorCode.MESSAGE_TOO_LARGE,
+    ],
+)
+def test_a_completion_that_is_not_stored_is_tried_again(
+    shell: TransactionShell, error: ErrorCode
+) -> None:
     decide(shell)
-    shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    shell.append_error = error
     shell.mark()
     assert shell.state == "PrepareCommit"
     shell.pass_time(RETRY_BACKOFF_MS)

@@ -100,14 +100,21 @@ def test_an_open_transaction_is_aborted_first(shell: TransactionShell) -> None:
     assert shell.begin() == next_epoch(next_epoch(first))
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),  # no descriptor was free
+    ],
+)
 def test_a_fence_that_is_not_stored_is_tried_again_with_the_same_epoch(
-    shell: TransactionShell,
+    shell: TransactionShell, error: ErrorCode, told: ErrorCode
 ) -> None:
     first = shell.begin()
     shell.add(first, T0)
-    shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    shell.append_error = error
     for _ in range(3):
-        assert shell.init().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert shell.init().error is told
     shell.append_error = ErrorCode.NONE
     shell.init()
     assert shell.markers[0].producer == next_epoch(first)
