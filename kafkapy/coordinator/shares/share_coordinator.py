@@ -2,13 +2,13 @@
 
 As with the group coordinator, the shell sends replies, makes appends and reports them with
 `append_completed`, and replays the partitions of `__share_group_state` that it comes to lead. It
-calls `maintain` every `share.coordinator.state.topic.prune.interval.ms`, and deletes the records
-before `prunable_offset`.
+reports with `replicated_up_to` how much of what was loaded is replicated. It calls `maintain` every
+`share.coordinator.state.topic.prune.interval.ms`, and deletes the records before `prunable_offset`.
 
 The requests for one share partition are handled one after the other: one that writes is done when
 its record is replicated, and only then counts. One that is not replicated in time counts too, but a
-new leader may not have it: a request that only tells of it writes it again. Kafka:
-`ShareCoordinatorShard`.
+new leader may not have it: a request that only tells of it writes it again. So it is with a record
+that was loaded and is not replicated yet. Kafka: `ShareCoordinatorShard`.
 """
 
 from __future__ import annotations
@@ -97,15 +97,19 @@ class _StatePartition:
     end_offset: int = 0
     """After the last record that was written or replayed."""
     doubtful: dict[SharePartitionKey, int] = field(default_factory=dict)
-    """The offsets of last records that were not replicated in time: a new leader may not have
-    them."""
+    """The offsets of last records that were loaded, or not replicated in time, and are not known
+    to be replicated: a new leader may not have them."""
 
     def note(self, key: SharePartitionKey, offset: int, error: ErrorCode) -> None:
         """A record is in the log. If it is replicated, so are those before it."""
         if error not in REPLICATED:
             self.doubtful[key] = offset
         else:
-            self.doubtful = {k: known for k, known in self.doubtful.items() if known > offset}
+            self.replicated_up_to(offset + 1)
+
+    def replicated_up_to(self, end_offset: int) -> None:
+        """Nothing before an offset is doubtful any more."""
+        self.doubtful = {k: known for k, known in self.doubtful.items() if known >= end_offset}
 
 
 class ShareCoordinator:
@@ -466,6 +470,12 @@ class ShareCoordinator:
         )
         return self._outbox.take()
 
+    def replicated_up_to(self, partition: int, leader_epoch: int, end_offset: int) -> None:
+        """The records before an offset are replicated; called for those that were loaded."""
+        held = self._partitions.get(partition)
+        if held is not None and held.leader_epoch == leader_epoch:
+            held.replicated_up_to(end_offset)
+
     def unload(self, partition: int, leader_epoch: int | None = None) -> ShareEffects:
         """Lead a partition no more. Waiting requests are answered as their appends end."""
         held = self._partitions.get(partition)
@@ -485,16 +495,16 @@ def _replay(held: _StatePartition, offset: int, key: bytes, value: bytes | None)
     if found is None:
         return
     kind, share_partition = found
+    entry = held.entries.get(share_partition)
     if kind is RecordType.SNAPSHOT:
         if value is None:
             held.entries.pop(share_partition, None)
         else:
             held.entries[share_partition] = _Entry(read_snapshot(value), offset)
-        return
-    entry = held.entries.get(share_partition)
-    if entry is not None and value is not None:
+    elif entry is not None and value is not None:
         entry.state = entry.state.updated(read_update(value))
         entry.updates += 1
+    held.doubtful[share_partition] = offset
 
 
 def _summary(entry: _Entry | None) -> StateResult:

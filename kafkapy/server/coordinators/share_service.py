@@ -15,6 +15,7 @@ from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLo
 from kafkapy.server.coordinators.coordinator_service import CoordinatorService
 
 if TYPE_CHECKING:
+    from kafkapy.replication.partition import Partition
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
@@ -44,6 +45,15 @@ class ShareService(CoordinatorService[ShareCoordinator, ShareEffects]):
         )
         super().__init__(coordinator, log, clock, call_later)
         self._replicas = replicas
+
+    def _finish_loading(self, partition: Partition, end_offset: int) -> None:
+        super()._finish_loading(partition, end_offset)
+        index, epoch = partition.topic_partition.partition, partition.leader_epoch
+        replicated_up_to = self.coordinator.replicated_up_to
+        replicated_up_to(index, epoch, partition.log.high_watermark)
+        self._log.when_replicated(
+            partition, end_offset, lambda: replicated_up_to(index, epoch, end_offset)
+        )
 
     def maintain(self) -> None:
         """Write snapshots that are due, and delete records that are not needed any more."""

@@ -59,6 +59,7 @@ class Shell:
         if self.log:
             coordinator.replay_batches(0, build_batch(self.log))
         coordinator.finish_loading(0, 0)
+        coordinator.replicated_up_to(0, leader_epoch, len(self.log))
         self.coordinator = coordinator
         return coordinator
 

@@ -86,6 +86,7 @@ class World:
         if self.log:
             self.coordinator.replay_batches(0, build_batch(self.log))
         self.coordinator.finish_loading(0, 0)
+        self.coordinator.replicated_up_to(0, 0, len(self.log))
 
     def handle(self, request: StateRequest) -> StateResult:
         results: list[StateResult] = []
