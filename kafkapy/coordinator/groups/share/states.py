@@ -89,7 +89,8 @@ def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
 
 
 def forget_deleted(core: Core, changes: Changes, group: ShareGroup) -> None:
-    """Forget the share partitions of topics that are no more; so does the share coordinator."""
+    """Forget the share partitions of topics that are no more; so does the share coordinator, which
+    refuses to delete them."""
     known = {*group.states.initializing, *group.states.initialized, *group.states.deleting}
     gone = frozenset(topic_id for topic_id in known if core.topics.name_of(topic_id) is None)
     if gone:
@@ -173,16 +174,19 @@ def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> Non
     try:
         group, shares = _loaded(core, request.group_id)
         _check_empty(shares)
+        if not core.topics.is_known:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # topics would look deleted
     except ApiError as refusal:
         core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
         return
     assert group is not None, "only a group that exists is deleted"
+    changes = Changes(shares)
+    forget_deleted(core, changes, shares)
     states = shares.states
     known = _all_partitions(core, states)
     wanted = known if request.topic_ids is None else {
         topic_id: known[topic_id] for topic_id in request.topic_ids if topic_id in known
     }  # fmt: skip
-    changes = Changes(shares)
     if wanted:
         kept = without_topics(states, frozenset(wanted))
         changes.put(

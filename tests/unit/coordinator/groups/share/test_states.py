@@ -106,6 +106,24 @@ def test_a_group_is_deleted_after_its_states(shell: ShareShell) -> None:
     assert not shell.group_is_known()
 
 
+def test_a_group_is_deleted_after_its_topics(shell: ShareShell) -> None:
+    shell.topics.delete("t")
+    marked = shell.ask(shell.coordinator.delete_share_offsets, DeleteShareOffsets("g", None))
+    assert marked.error is ErrorCode.NONE
+    assert marked.partitions == {}, "no share coordinator would delete them"
+    shell.fail_over()
+    errors = shell.ask(shell.coordinator.delete_groups, DeleteGroups(["g"])).errors
+    assert errors == {"g": ErrorCode.NONE}
+
+
+def test_nothing_is_deleted_before_topics_are_known(shell: ShareShell) -> None:
+    shell.topics.is_known = False
+    marked = shell.ask(shell.coordinator.delete_share_offsets, DeleteShareOffsets("g", None))
+    assert marked.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    shell.topics.is_known = True
+    assert known(shell) == {T: frozenset(range(4))}
+
+
 def test_deleted_partitions_begin_again_with_the_next_member(shell: ShareShell) -> None:
     shell.ask(shell.coordinator.delete_share_offsets, DeleteShareOffsets("g", [T]))
     a = shell.member("a")
