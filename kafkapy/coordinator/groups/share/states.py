@@ -112,6 +112,9 @@ def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> N
             error.name,
         )
         return
+    partitions &= set(partitions_of(shares.states.initializing))  # others were deleted meanwhile
+    if not partitions:
+        return
     changes = Changes(shares)
     changes.put(RecordType.SHARE_STATES, with_initialized(shares.states, partitions))
     store(core, group, changes)
@@ -160,6 +163,10 @@ def states_altered(core: Core, token: Token, request: StateRequest) -> None:
         group, shares = _loaded(core, request.group_id)
         if not begun.issubset(partitions_of(shares.states.initialized)):
             _check_empty(shares)
+        is_as_it_was = begun.issubset(partitions_of(shares.states.initializing))
+        if not is_as_it_was or begun & shares.requested:
+            message = "The share partitions were begun anew or deleted meanwhile."
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS, message)
     except ApiError as refusal:
         core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
         return
@@ -176,6 +183,9 @@ def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> Non
         _check_empty(shares)
         if not core.topics.is_known:
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # topics would look deleted
+        if shares.requested:  # the share coordinator may begin them after it has deleted them
+            message = "Share partitions of the group are just beginning."
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, message)
     except ApiError as refusal:
         core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
         return

@@ -135,6 +135,62 @@ def test_deleted_partitions_begin_again_with_the_next_member(shell: ShareShell) 
     assert len(a.partitions) == 4
 
 
+def test_nothing_is_deleted_while_states_may_begin(shell: ShareShell) -> None:
+    shell.topics.grow("t", 5)
+    a = shell.member("a")
+    [request] = shell.requests()
+    a.beat(-1)
+    delete = DeleteShareOffsets("g", None)
+    marked = shell.ask(shell.coordinator.delete_share_offsets, delete)
+    assert marked.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    initialized = shell.coordinator.share_states_initialized
+    shell.perform(initialized(shell.now_ms, request, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    marked = shell.ask(shell.coordinator.delete_share_offsets, delete)
+    assert marked.partitions == {T: frozenset(range(5))}
+
+
+def test_deleted_partitions_are_not_begun_by_what_was_requested_before(shell: ShareShell) -> None:
+    shell.topics.grow("t", 5)
+    a = shell.member("a")
+    [request] = shell.requests()
+    a.beat(-1)
+    shell.fail_over()  # the request is still on its way
+    shell.ask(shell.coordinator.delete_share_offsets, DeleteShareOffsets("g", None))
+    initialized = shell.coordinator.share_states_initialized
+    shell.perform(initialized(shell.now_ms, request, ErrorCode.NONE))
+    shell.ask(shell.coordinator.share_states_deleted, ShareStatesDeleted("g", [T]))
+    assert known(shell) == {}, "the share coordinator has no state of them"
+    a.epoch = 0
+    a.beat()
+    shell.begin()
+    a.beat()
+    assert len(a.partitions) == 5
+
+
+def test_partitions_that_were_deleted_meanwhile_are_not_altered(shell: ShareShell) -> None:
+    done = altered(shell, "g")
+    shell.ask(shell.coordinator.delete_share_offsets, DeleteShareOffsets("g", None))
+    result = shell.ask(shell.coordinator.share_states_altered, done)
+    assert result.error is ErrorCode.REBALANCE_IN_PROGRESS
+    shell.ask(shell.coordinator.share_states_deleted, ShareStatesDeleted("g", [T]))
+    assert known(shell) == {}
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_what_a_member_has_begun_anew_is_not_altered(has_begun: bool) -> None:
+    shell = ShareShell()
+    done = altered(shell, "g")
+    a = shell.member("a")
+    [own] = shell.requests()
+    assert own.state_epoch > done.state_epoch
+    initialized = shell.coordinator.share_states_initialized
+    if has_begun:
+        shell.perform(initialized(shell.now_ms, own, ErrorCode.NONE))
+    a.beat(-1)
+    result = shell.ask(shell.coordinator.share_states_altered, done)
+    assert result.error is ErrorCode.REBALANCE_IN_PROGRESS
+
+
 def test_unknown_groups(shell: ShareShell) -> None:
     for method, request in (
         (shell.coordinator.list_share_states, ListShareStates("x")),
