@@ -277,3 +277,17 @@ def test_tools_show_share_groups(brokers: BrokerGroup) -> None:
     assert data("--describe", "--group", "shown") == []
     [row] = data("--delete", "--group", "shown")
     assert row["deleted"] is True
+
+
+def test_a_group_is_deleted_after_its_topic(brokers: BrokerGroup) -> None:
+    create(brokers, "gone", 1)
+    admin = AdminClient({"bootstrap.servers": brokers.bootstrap_servers})
+    admin.delete_topics(["gone"])["gone"].result(LIMIT_S)
+
+    delete = ("--delete", "--group", "gone", "--output", "json")
+
+    def is_deleted() -> bool:
+        done = kafkapy("share-groups", "--bootstrap-server", brokers.bootstrap_servers, *delete)
+        return bool(json.loads(done.stdout)["data"][0]["deleted"])
+
+    wait_until(is_deleted, "the coordinators know that the topic is no more")
