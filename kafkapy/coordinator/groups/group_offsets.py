@@ -128,10 +128,11 @@ class GroupOffsets:
         used_until_ms: Callable[[OffsetAndMetadata], int],
         subscribed: frozenset[str] = frozenset(),
     ) -> list[TopicPartition]:
-        """Commits that are due to go: an expiry of their own wins over the retention (KIP-211)."""
+        """Commits that are due to go: an expiry of their own wins over the retention (KIP-211).
+        None goes while another commit of its partition is undecided, which would go with it."""
         due = []
         for partition, (commit, _) in self.committed.items():
-            if partition.topic in subscribed or partition in self.in_flight:
+            if partition.topic in subscribed or self.is_unstable(partition):
                 continue
             expiry_ms = commit.expire_timestamp_ms
             if expiry_ms is None:

@@ -143,6 +143,10 @@ def test_expiry_counts_from_the_given_time() -> None:
     assert due(250, frozenset({"t"})) == []
     offsets.begin({T0: SIX})
     assert due(250) == [T1]
+    offsets.replay(T1, SIX, 3, PRODUCER)
+    assert due(250) == []
+    offsets.end_transaction(PRODUCER, committed=False)
+    assert due(250) == [T1]
 
 
 def test_an_expiry_of_its_own_wins() -> None:
