@@ -80,10 +80,12 @@ class GroupOffsets:
         log_offset: int,
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
-        """Apply one record of the log; a value of None is a tombstone."""
+        """Apply one record of the log; a value of None is a tombstone, which ends what is pending
+        before it too."""
         if producer_id == NO_PRODUCER_ID:
             if value is None:
                 self.committed.pop(partition, None)
+                self._drop_pending(partition)
             else:
                 self.committed[partition] = Commit(value, log_offset)
             return
@@ -113,13 +115,19 @@ class GroupOffsets:
         removed = []
         for partition in partitions:
             in_flight = self.in_flight.pop(partition, None)
-            for producer_id, pending in list(self.transactional.items()):
-                pending.pop(partition, None)
-                if not pending:
-                    del self.transactional[producer_id]
-            if self.committed.pop(partition, None) or in_flight:
+            was_pending = self._drop_pending(partition)
+            if self.committed.pop(partition, None) or in_flight or was_pending:
                 removed.append(partition)
         return removed
+
+    def _drop_pending(self, partition: TopicPartition) -> bool:
+        """Forget what transactions would commit for a partition; whether there was anything."""
+        found = False
+        for producer_id, pending in list(self.transactional.items()):
+            found |= pending.pop(partition, None) is not None
+            if not pending:
+                del self.transactional[producer_id]
+        return found
 
     def expired(
         self,

@@ -86,7 +86,8 @@ def test_removal_tells_what_has_a_record() -> None:
     offsets.replay(T0, FIVE, 1)
     offsets.replay(T1, SIX, 2, PRODUCER)
     assert offsets.partitions == [T0, T1]
-    assert offsets.remove([T0, T1]) == [T0]
+    assert offsets.remove([T0, T1]) == [T0, T1]
+    assert offsets.remove([T0, T1]) == []
     assert not offsets.any
 
 
@@ -126,6 +127,16 @@ def test_tombstones() -> None:
     offsets.replay(T1, None, 4, PRODUCER)
     offsets.end_transaction(PRODUCER, committed=True)
     assert not offsets.committed
+
+
+def test_a_tombstone_ends_what_is_pending_before_it() -> None:
+    offsets = GroupOffsets()
+    offsets.replay(T0, FIVE, 1, PRODUCER)
+    offsets.replay(T0, None, 2)
+    assert not offsets.any
+    offsets.replay(T0, SIX, 3, PRODUCER)
+    offsets.end_transaction(PRODUCER, committed=True)
+    assert offsets.committed == {T0: Commit(SIX, 3)}
 
 
 def test_expiry_counts_from_the_given_time() -> None:

@@ -8,8 +8,11 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
 from kafkapy.coordinator.groups.messages import (
+    DeleteGroups,
     DescribeGroups,
     FetchedOffset,
     FetchOffsets,
@@ -153,6 +156,23 @@ def test_transactional_offsets_load_as_pending() -> None:
     assert fetched(coordinator, stable=True).offset == 2
     coordinator.end_transaction(0, PRODUCER, committed=True)
     coordinator.end_transaction(7, PRODUCER, committed=True)
+
+
+def test_a_deleted_group_is_not_back_with_the_marker_of_a_transaction() -> None:
+    shell = GroupShell()
+    shell.commit(5, producer=Producer(PRODUCER, 0))
+    [error] = shell.ask(shell.coordinator.delete_groups, DeleteGroups(["g"])).errors.values()
+    assert error is ErrorCode.NONE
+    before, after = shell.coordinator, GroupShell(load=False).coordinator
+    after.start_loading(0, 6)
+    for offset, append in enumerate(shell.appends):
+        [record] = append.records
+        producer_id = NO_PRODUCER_ID if append.producer is None else append.producer.producer_id
+        after.replay(0, offset, record, producer_id)
+    after.finish_loading(0, 0)
+    for coordinator in (before, after):
+        coordinator.end_transaction(0, PRODUCER, committed=True)
+        assert fetched(coordinator) == FetchedOffset()
 
 
 def transactional(*records: RecordData, base_offset: int) -> bytes:
