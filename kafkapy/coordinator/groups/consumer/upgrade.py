@@ -29,7 +29,11 @@ from kafkapy.coordinator.groups.consumer.records import (
     Value,
 )
 from kafkapy.coordinator.groups.core import Core
-from kafkapy.coordinator.groups.group import Group
+from kafkapy.coordinator.groups.group import (
+    COMPLETING_REBALANCE,
+    PREPARING_REBALANCE,
+    Group,
+)
 from kafkapy.coordinator.groups.member import Member
 from kafkapy.coordinator.groups.record_codec import GroupValue, group_key
 
@@ -111,23 +115,34 @@ def _assignment(core: Core, group: Group, member: Member) -> Assignment:
 def upgrade(core: Core, now_ms: int, group: Group, changes: Changes) -> Group:
     """Put the consumer group of the changes in the place of the classic one, which is deleted."""
     before = group.value({m.member_id: m.assignment for m in group.members.values()})
+    was_rebalancing = group.state in (PREPARING_REBALANCE, COMPLETING_REBALANCE)
     rebalance.send_away(core, group, ErrorCode.REBALANCE_IN_PROGRESS)
     changes.delete([*group.consumer_keys, group_key(group.group_id)])
     changes.put_all()
     new = core.replace_group(group)
     new.consumer = changes.group
-    changes.was_undone = partial(_restore, core, new, before, group.consumer_keys)
+    changes.was_undone = partial(_restore, core, new, group, before, was_rebalancing)
     deadlines.start_timers(core, now_ms, changes.group)
     core.log.info("[GroupId %s] Converted the classic group to a consumer group.", group.group_id)
     return new
 
 
 def _restore(
-    core: Core, upgraded: Group, before: GroupValue, consumer_keys: tuple[bytes, ...], now_ms: int
+    core: Core,
+    upgraded: Group,
+    classic: Group,
+    before: GroupValue,
+    was_rebalancing: bool,
+    now_ms: int,
 ) -> None:
-    """The log did not take the upgrade: its members go on as in the classic group."""
+    """The log did not take the upgrade: its members go on as in the classic group, and those that
+    were sent away from a rebalance begin another."""
     group = core.replace_group(upgraded)
     group.restore(before)
-    group.consumer_keys = consumer_keys
+    group.consumer_keys = classic.consumer_keys
     for member in group.members.values():
+        known = classic.members[member.member_id]
+        group.update(member, known.protocols, known.rebalance_timeout_ms, known.session_timeout_ms)
         rebalance.reset_session(core, now_ms, group, member)
+    if was_rebalancing and group.members:
+        rebalance.prepare(core, now_ms, group, "The upgrade to a consumer group was not stored")
