@@ -1,20 +1,23 @@
 """Upgrades of classic groups: the first consumer that joins makes the group a consumer group.
 
-The members of the classic protocol stay, with the generation as their epoch and the partitions that
-the leader gave them last. The answers to their next requests tell them to join again.
-Kafka: `GroupMetadataManager.convertToConsumerGroup`.
+The members of the classic protocol stay, with the generation as their epoch, the partitions that
+the leader gave them last, and those that they owned when they joined. The answers to their next
+requests tell them to join again. Kafka: `GroupMetadataManager.convertToConsumerGroup`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from kafkapy.common.consumer_protocol import (
     CONSUMER_PROTOCOL_TYPE,
+    Subscription,
     read_assignment,
     read_subscription,
 )
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups import rebalance
 from kafkapy.coordinator.groups.consumer import deadlines
 from kafkapy.coordinator.groups.consumer.assignment import Assignment, identified
@@ -53,12 +56,13 @@ def upgraded(core: Core, group: Group) -> ConsumerGroup:
         consumer.apply(ConsumerKey(kind, group.group_id, name), value)
 
     generation_id = group.generation_id
-    for member_id, member in group.members.items():
-        try:
-            described, assignment = _member(group, member), _assignment(core, group, member)
-        except ValueError as error:
-            raise _refusal(core, group, "the embedded consumer protocol is malformed") from error
-        put(RecordType.MEMBER, described, member_id)
+    try:
+        described = {m.member_id: _member(group, m) for m in group.members.values()}
+        assignments = _assignments(core, group)
+    except ValueError as error:
+        raise _refusal(core, group, "the embedded consumer protocol is malformed") from error
+    for member_id, assignment in assignments.items():
+        put(RecordType.MEMBER, described[member_id], member_id)
         put(RecordType.TARGET, assignment, member_id)
         current = CurrentAssignment(generation_id, generation_id, assigned=assignment)
         put(RecordType.CURRENT, current, member_id)
@@ -84,9 +88,7 @@ def _refusal(core: Core, group: Group, reason: str) -> ApiError:
 
 def _member(group: Group, member: Member) -> MemberMetadata:
     """Raises ValueError if its subscription is unreadable."""
-    # A member that joins now may not support the protocol of the last generation.
-    metadata = member.metadata(group.protocol_name) or member.protocols[0][1]
-    subscription = read_subscription(metadata)
+    subscription = _subscription(group, member)
     return MemberMetadata(
         member.group_instance_id,
         subscription.rack_id,
@@ -100,8 +102,33 @@ def _member(group: Group, member: Member) -> MemberMetadata:
     )
 
 
-def _assignment(core: Core, group: Group, member: Member) -> Assignment:
+def _subscription(group: Group, member: Member) -> Subscription:
     """Raises ValueError if it is unreadable."""
+    # A member that joins now may not support the protocol of the last generation.
+    return read_subscription(member.metadata(group.protocol_name) or member.protocols[0][1])
+
+
+def _assignments(core: Core, group: Group) -> dict[str, Assignment]:
+    """The partitions that each member may still have, by member.
+
+    A cooperative member keeps what it owned when it joined until it has revoked it, which nobody
+    knows before it joins again. So nobody else gets that, unless the leader gave it to another.
+
+    Raises:
+        ValueError: an assignment or a subscription is unreadable.
+    """
+    members = group.members.values()
+    held = {m.member_id: {*_given(core, group, m)} for m in members}
+    taken = set().union(*held.values())
+    for member in members:
+        owned = {*_subscription(group, member).owned} - taken
+        held[member.member_id] |= owned
+        taken |= owned
+    return {member_id: identified(core.topics, each) for member_id, each in held.items()}
+
+
+def _given(core: Core, group: Group, member: Member) -> Sequence[TopicPartition]:
+    """Raises ValueError if its assignment is unreadable."""
     found = read_assignment(member.assignment)
     if found.user_data:
         reason = (
@@ -109,7 +136,7 @@ def _assignment(core: Core, group: Group, member: Member) -> Assignment:
             " to a default assignor before re-attempting the upgrade"
         )
         raise _refusal(core, group, reason)
-    return identified(core.topics, found.partitions)
+    return found.partitions
 
 
 def upgrade(core: Core, now_ms: int, group: Group, changes: Changes) -> Group:
