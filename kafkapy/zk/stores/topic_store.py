@@ -6,6 +6,7 @@ states, deletions and reassignments; these writes are fenced.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -259,10 +260,12 @@ class TopicStore:
             paths.config("topics", topic),
             paths.delete_topic(topic),
         ):
-            below = await self._subtree(path)
-            for start in range(0, len(below), _BATCH_NODES):
-                batch = [Delete(node) for node in below[start : start + _BATCH_NODES]]
-                await fenced(self._zk, fence, batch)
+            while below := await self._subtree(path):
+                for start in range(0, len(below), _BATCH_NODES):
+                    batch = [Delete(node) for node in below[start : start + _BATCH_NODES]]
+                    # After a lost answer a deletion is sent again, and its nodes are gone.
+                    with contextlib.suppress(NoNode):
+                        await fenced(self._zk, fence, batch)
 
     async def _subtree(self, path: str) -> list[str]:
         """`path` and all nodes below it, children first; empty if it does not exist."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+import contextlib
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from kafkapy.zk.embedded.journal import Journal
-from kafkapy.zk.embedded.memory import MemoryServer
+from kafkapy.zk.embedded.memory import MemoryServer, MemoryZooKeeper
+from kafkapy.zk.zookeeper import Op, OpResult, ZooKeeperError
 from tests.harness.cores.ports import ManualClock
 
 T = TypeVar("T")
@@ -75,3 +77,18 @@ class BytesFile:
 def server(file: BytesFile | None = None) -> MemoryServer:
     """A server, durable in `file` if there is one."""
     return MemoryServer(ManualClock(), None if file is None else Journal(file))
+
+
+class ForgetfulZooKeeper(MemoryZooKeeper):
+    """A session that loses the answer of the next write to the path `loses`, and sends the write
+    again.
+    """
+
+    loses = ""
+
+    async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
+        if self.loses in [op.path for op in ops]:
+            self.loses = ""
+            with contextlib.suppress(ZooKeeperError):
+                await super().multi(ops)
+        return await super().multi(ops)
