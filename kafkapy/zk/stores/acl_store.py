@@ -124,7 +124,12 @@ class AclStore:
     async def _write(
         self, resource: ResourcePattern, entries: Entries, version: int | None
     ) -> bool:
+        """Write the entries, unless they were changed since `version`.
+
+        After a lost answer the write is sent again, and refused because of its own first version.
+        """
         path, data = _path(resource), encode_entries(entries)
+        next_version = 0 if version is None else version + 1
         try:
             if version is None:
                 await create_recursive(self._zk, path, data)
@@ -133,7 +138,8 @@ class AclStore:
             else:
                 await self._zk.delete(path, version)
         except (BadVersion, NoNode, NodeExists):
-            return False
+            written = (entries, next_version if entries else None)
+            return await self._versioned(resource) == written
         return True
 
     async def _notify(self, resource: ResourcePattern) -> None:

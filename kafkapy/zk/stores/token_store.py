@@ -77,19 +77,29 @@ class TokenStore:
         await self._zk.create(_path(token.token_id), encode_token(token))
 
     async def replace(self, token: TokenInformation, version: int) -> bool:
-        """Store a token's new state, unless it was changed or deleted since `version`."""
+        """Store a token's new state, unless it was changed or deleted since `version`.
+
+        After a lost answer the write is sent again, and meets its own first version.
+        """
         try:
             await self._zk.set(_path(token.token_id), encode_token(token), version)
-        except (BadVersion, NoNode):
+        except BadVersion:
+            return await self.get(token.token_id) == (token, version + 1)
+        except NoNode:
             return False
         return True
 
     async def delete(self, token_id: str, version: int) -> bool:
-        """Delete a token, unless it was changed or deleted since `version`."""
+        """Delete a token, unless it was changed since `version`.
+
+        One that is gone counts as deleted here: after a lost answer the deletion is sent again.
+        """
         try:
             await self._zk.delete(_path(token_id), version)
-        except (BadVersion, NoNode):
+        except BadVersion:
             return False
+        except NoNode:
+            return True
         return True
 
     async def notify(self, token_id: str) -> None:

@@ -11,7 +11,7 @@ from kafkapy.server.changes.token_changes import TokenChangeListener
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.zk.stores.store import ZkStore
 from tests.harness.cores.ports import NOW_MS, ManualClock, SeededRandom
-from tests.harness.cores.znodes import run
+from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
 from tests.harness.scripted import admins
 
 TIMES = TokenTimes(max_lifetime_ms=1000, expiry_time_ms=100)
@@ -113,6 +113,17 @@ def test_what_has_expired_stays_so(period_ms: int) -> None:
         with pytest.raises(ApiError) as refusal:
             change(token, ALICE, period_ms)
         assert refusal.value.code is ErrorCode.DELEGATION_TOKEN_EXPIRED
+
+
+def test_every_broker_is_told_of_a_removal_whose_answer_was_lost() -> None:
+    """The session sends it again. A broker that is not told goes on to accept the token."""
+    zk = ForgetfulZooKeeper(server())
+    desk = Desk(ZkStore(zk))
+    token = desk.create()
+    zk.loses = f"/delegation_token/tokens/{token.token_id}"
+    assert desk.expire(token) == 0
+    assert run(desk.store.tokens.changes()) == [0, 1]
+    assert list(desk.tokens.all()) == []
 
 
 def test_what_another_broker_removed_does_not_come_back() -> None:

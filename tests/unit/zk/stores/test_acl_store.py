@@ -23,7 +23,7 @@ from kafkapy.zk.stores.acl_store import (
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import NoNode, WatchEvent, ZooKeeper
-from tests.harness.cores.znodes import run, server
+from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
 
 ALICE = AccessControlEntry("User:alice", "*", Operation.READ, Permission.ALLOW)
 BOB = AccessControlEntry("User:bob", "10.0.0.1", Operation.DESCRIBE_CONFIGS, Permission.DENY)
@@ -97,6 +97,18 @@ def test_who_was_faster_loses_nothing(before: tuple[AccessControlEntry, ...]) ->
     run(store.update(TOPIC, change))
     assert raced == [set(before), {*before, BOB}]
     assert run(store.get(TOPIC)) == {*before, BOB, ALICE._replace(host="h")}
+
+
+def test_every_broker_is_told_of_a_write_whose_answer_was_lost() -> None:
+    """Or a right that was taken away would stay."""
+    zk = ForgetfulZooKeeper(server())
+    store = AclStore(zk)
+    run(store.create_paths())
+    for number, entries in enumerate(((ALICE,), (ALICE, BOB), ()), 1):
+        zk.loses = "/kafka-acl/Topic/t"
+        put(store, TOPIC, *entries)
+        assert run(store.get(TOPIC)) == set(entries)
+        assert len(run(store.changes())) == number
 
 
 def test_an_update_that_never_wins_says_so() -> None:

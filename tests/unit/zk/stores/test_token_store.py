@@ -9,7 +9,7 @@ from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.token_store import TokenStore, decode_token, encode_token
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import NodeExists, WatchEvent, ZooKeeper
-from tests.harness.cores.znodes import run, server
+from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
 
 # As Apache Kafka 3.9.1 wrote it.
 KAFKAS = (
@@ -92,8 +92,19 @@ def test_who_knows_an_old_version_changes_nothing() -> None:
     assert not run(store.delete(TOKEN.token_id, 0))
     assert run(store.get(TOKEN.token_id)) == (later, 1)
     assert run(store.delete(TOKEN.token_id, 1))
-    assert not run(store.delete(TOKEN.token_id, 1))
+    assert run(store.delete(TOKEN.token_id, 1)), "as after a lost answer"
     assert not run(store.replace(TOKEN, 1))
+
+
+def test_a_write_whose_answer_was_lost_counts_as_written() -> None:
+    """The session sends it again. Nobody would be told of a token that has expired with it."""
+    zk = ForgetfulZooKeeper(server())
+    store = TokenStore(zk)
+    run(store.create_paths())
+    run(store.create(TOKEN))
+    zk.loses = f"/delegation_token/tokens/{TOKEN.token_id}"
+    assert run(store.replace(TOKEN._replace(expiry_ms=TOKEN.issue_ms), 0))
+    assert not run(store.replace(TOKEN, 0))
 
 
 def test_every_broker_is_told() -> None:
