@@ -215,12 +215,11 @@ class FutureLogs:
 
 def _follow_truncation(current: UnifiedLog, future: UnifiedLog, now_ms: int) -> None:
     """Truncate a copy at its end or start, as the log was truncated meanwhile."""
-    while 0 <= current.epochs.latest < future.epochs.latest:
-        _, end = future.end_offset_for_epoch(current.epochs.latest)
-        future.truncate_to(max(end, 0), now_ms)
-    _, end = current.end_offset_for_epoch(future.epochs.latest)
-    end = current.log_end_offset if end < 0 else end
-    if end < future.log_end_offset:
-        future.truncate_to(end, now_ms)
+    # Epochs do not tell: what replaced the records may be of the same one.
+    end = current.local.truncated_to
+    if end is not None:
+        if end < future.log_end_offset:
+            future.truncate_to(end, now_ms)
+        current.local.truncated_to = None
     if future.log_end_offset < current.log_start_offset:
         future.truncate_fully_and_start_at(current.log_start_offset, now_ms)

@@ -107,6 +107,8 @@ class LocalLog:
 
     `unflushed` has the closed segments whose indexes are not flushed. An index is flushed when its
     segment is closed. `on_lowered` is called when a truncation has lowered the recovery point.
+    `truncated_to` is the lowest end of a truncation that a move has not followed yet; None if it
+    has followed all.
     """
 
     __slots__ = (
@@ -119,6 +121,7 @@ class LocalLog:
         "random",
         "recovery_point",
         "segments",
+        "truncated_to",
         "truncations",
         "unflushed",
     )
@@ -140,6 +143,7 @@ class LocalLog:
         self.log_end_offset = 0
         self.recovery_point = 0
         self.truncations = 0
+        self.truncated_to: int | None = None
         self.unflushed: list[LogSegment] = []
         self.on_lowered: Callable[[], None] = lambda: None
 
@@ -249,9 +253,7 @@ class LocalLog:
         """
         self.truncations += 1
         self.remove(self.segments.above(offset))
-        end = self.segments.active.truncate_to(offset, now_ms)
-        self.log_end_offset = end
-        self._lower_recovery_point(end)
+        self._lower_end(self.segments.active.truncate_to(offset, now_ms))
 
     def truncate_fully(self, offset: int, now_ms: int) -> None:
         """Drop every record. The log begins and ends at `offset` then."""
@@ -259,10 +261,12 @@ class LocalLog:
         created_ms = now_ms or self.segments.active.created_ms
         self.remove(list(self.segments))
         self.new_segment(offset, created_ms)
-        self.log_end_offset = offset
-        self._lower_recovery_point(offset)
+        self._lower_end(offset)
 
-    def _lower_recovery_point(self, end: int) -> None:
+    def _lower_end(self, end: int) -> None:
+        self.log_end_offset = end
+        known = self.truncated_to
+        self.truncated_to = end if known is None else min(known, end)
         if end < self.recovery_point:
             self.recovery_point = end
             self.on_lowered()

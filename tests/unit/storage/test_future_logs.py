@@ -208,6 +208,25 @@ def test_a_truncation_to_before_an_epoch_is_followed(two: TwoDirs) -> None:
     assert two.records() == expected
 
 
+@pytest.mark.parametrize("restart_at", [6, 8])
+def test_a_truncation_that_other_records_of_the_same_epoch_follow_is_followed(
+    two: TwoDirs, restart_at: int
+) -> None:
+    """A follower is cut within an epoch if its leader lost some of its log and led on in it."""
+    two.append(10, epoch=3)
+    two.move()
+    two.copy()
+    two.log.truncate_to(6, NOW_MS)
+    if restart_at > 6:
+        two.log.truncate_fully_and_start_at(restart_at, NOW_MS)
+    two.append(9, epoch=3, key="other")
+    two.copy()
+    expected = two.records()
+    assert two.replace() is not None
+    assert two.records() == expected
+    assert two.log.log_end_offset == restart_at + 9
+
+
 def test_records_deleted_from_the_start_are_not_brought_back(two: TwoDirs) -> None:
     two.append(30)
     two.log.maybe_increment_log_start_offset(20, "test")
