@@ -46,6 +46,10 @@ class LogDirectories(Protocol):
         """Make a log serve its partition."""
         ...
 
+    def forget_rows(self, topic_partition: TopicPartition, log_dir: str) -> None:
+        """Remove what the checkpoints of a directory say of a log that is there no more."""
+        ...
+
     def checkpoint_all(self) -> None:
         """Write the checkpoints of all directories."""
         ...
@@ -200,6 +204,7 @@ class FutureLogs:
         directories = self._directories
         directory = f"{future.log_dir}/{log_names.partition_dir_name(future.topic_partition)}"
         log_names.check_is_child(future.log_dir, future.directory)
+        directories.forget_rows(future.topic_partition, future.log_dir)
         self._dirs[future.log_dir].release(future)
         with disk(future.log_dir):
             self._fs.rename(future.directory, directory)

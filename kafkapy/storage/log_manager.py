@@ -199,11 +199,9 @@ class LogManager:
     def _create(self, topic_partition: TopicPartition, name: str) -> UnifiedLog:
         wanted = self._dirs.get(self.futures.wanted.pop(topic_partition, ""))
         log_dir = wanted or min(self._dirs.values(), key=lambda candidate: candidate.logs)
+        self.forget_rows(topic_partition, log_dir.path)
         log = self.open_log(topic_partition, log_dir.path, f"{log_dir.path}/{name}")
         self.put_log(log)
-        if topic_partition in log_dir.checkpointed:
-            # They speak of a deleted log of that name: a crash now must not believe them.
-            self.checkpoint_all()
         logger.info("Created log for partition %s in %s", topic_partition, log.directory)
         return log
 
@@ -286,26 +284,34 @@ class LogManager:
         """Write `log-start-offset-checkpoint`, for logs whose start is inside their first
         segment.
         """
-        self._checkpoint(
-            log_names.LOG_START_CHECKPOINT,
-            lambda log: (
-                log.log_start_offset
-                if log.log_start_offset > log.segments.first.base_offset
-                else None
-            ),
-        )
+        self._checkpoint(log_names.LOG_START_CHECKPOINT, _start_in_segment)
 
     def write_high_watermarks(self) -> None:
         """Write `replication-offset-checkpoint` of every live directory."""
-        self._checkpoint(log_names.HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
+        self._checkpoint(log_names.HIGH_WATERMARK_CHECKPOINT, _high_watermark)
 
     def checkpoint_all(self) -> None:
         """Write all three checkpoints."""
-        self.checkpoint_recovery_points()
-        self.checkpoint_log_start_offsets()
-        self.write_high_watermarks()
-        for path, log_dir in self._dirs.items():
-            log_dir.checkpointed = {log.topic_partition for log in self._logs_of(path)}
+        for path in self.live_log_dirs:
+            with self._failing(path, True):
+                self._checkpoint_all_of(path)
+
+    def _checkpoint_all_of(self, log_dir: str) -> None:
+        self.checkpoint_recovery_points_of(log_dir)
+        self._write_offsets(log_dir, log_names.LOG_START_CHECKPOINT, _start_in_segment)
+        self._write_offsets(log_dir, log_names.HIGH_WATERMARK_CHECKPOINT, _high_watermark)
+        self._dirs[log_dir].checkpointed = {log.topic_partition for log in self._logs_of(log_dir)}
+
+    def forget_rows(self, topic_partition: TopicPartition, log_dir: str) -> None:
+        """Remove what the checkpoints of a directory say of a log that is there no more, before
+        another one of its name comes: a crash would believe them.
+
+        Raises:
+            LogDirFailure, StorageShortage: they are not written.
+        """
+        if topic_partition in self._dirs[log_dir].checkpointed:
+            with disk(log_dir):
+                self._checkpoint_all_of(log_dir)
 
     def _checkpoint(self, name: str, value: Callable[[UnifiedLog], int | None]) -> None:
         for path in self.live_log_dirs:
@@ -438,3 +444,13 @@ class LogManager:
     def unlock(self) -> None:
         """Unlock the log directories. `shutdown` and the end of the process do so, too."""
         self._locks.release_all()
+
+
+def _start_in_segment(log: UnifiedLog) -> int | None:
+    """The start of a log, if it is inside its first segment."""
+    start = log.log_start_offset
+    return start if start > log.segments.first.base_offset else None
+
+
+def _high_watermark(log: UnifiedLog) -> int:
+    return log.high_watermark

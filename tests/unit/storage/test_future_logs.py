@@ -268,6 +268,32 @@ def test_a_log_that_starts_inside_a_batch_moves_with_the_whole_batch(two: TwoDir
     assert (two.log.log_start_offset, two.log.log_end_offset) == (43, 50)
 
 
+def test_checkpoints_of_a_deleted_log_do_not_bind_one_that_moves(two: TwoDirs) -> None:
+    two.append(30)
+    two.move()
+    two.copy()
+    assert two.replace() is not None
+    two.log.maybe_increment_log_start_offset(25, "test")
+    two.manager.checkpoint_all()  # of b, where it is deleted
+    two.manager.delete_log(TP)
+    with pytest.raises(ApiError):
+        two.move("a")
+    two.manager.get_or_create_log(TP, TOPIC_ID, two.configs, True)
+    two.append(3)
+    two.move()
+    two.copy()
+    seen: list[str] = []
+    take_out = two.manager.take_out
+
+    def noted(log: UnifiedLog) -> None:
+        seen.append((two.root / "b/log-start-offset-checkpoint").read_text())
+        take_out(log)
+
+    two.manager.take_out = noted  # type: ignore[method-assign]
+    assert two.replace() is not None
+    assert seen == ["0\n0\n"]
+
+
 def test_the_directory_it_is_in_calls_a_move_off(two: TwoDirs) -> None:
     two.append(3)
     two.move()

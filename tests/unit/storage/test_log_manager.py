@@ -141,6 +141,31 @@ def test_checkpoints_of_a_deleted_log_do_not_bind_the_next_of_its_name(tmp_path:
     assert (builder.log.log_end_offset, builder.log.high_watermark) == (0, 0)
 
 
+class _ShortForStarts(ShortFileSystem):
+    """Has no descriptor for the checkpoint of log start offsets, as long as `left` is 0."""
+
+    def _check(self, path: str) -> None:
+        if "/log-start-offset-checkpoint" in path:
+            super()._check(path)
+
+
+def test_a_log_is_not_made_while_checkpoints_speak_of_a_deleted_one(tmp_path: Path) -> None:
+    disk = _ShortForStarts(Disk())
+    builder = LogBuilder(tmp_path, disk).append(count=10)
+    builder.log.maybe_increment_log_start_offset(8, "test")
+    builder.manager.checkpoint_all()
+    builder.manager.delete_log(TP)
+    disk.left = 0
+    with pytest.raises(StorageShortage):
+        builder.manager.get_or_create_log(TP, TOPIC_ID, {}, True)
+    builder.manager.checkpoint_all()  # put off
+    disk.left = None
+    builder.log = builder.manager.get_or_create_log(TP, TOPIC_ID, {}, True)
+    builder.append(count=3)
+    builder.kill().open()
+    assert (builder.log.log_start_offset, builder.log.log_end_offset) == (0, 3)
+
+
 def test_configs_change_in_place(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     create(manager, 0)
