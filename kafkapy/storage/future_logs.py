@@ -155,6 +155,7 @@ class FutureLogs:
                 log.assign_epoch_start(epoch, start_offset)
         log.update_high_watermark(current.high_watermark)
         log.maybe_increment_log_start_offset(current.log_start_offset, "move between directories")
+        self._directories.checkpoint_all()
         logger.info("Moved log %s from %s to %s", topic_partition, current.log_dir, log.log_dir)
         return log
 
@@ -214,7 +215,6 @@ class FutureLogs:
             future.topic_partition, future.log_dir, directory, future.log_end_offset
         )
         directories.put_log(log)
-        directories.checkpoint_all()
         return log
 
 

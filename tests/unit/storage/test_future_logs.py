@@ -268,6 +268,19 @@ def test_a_log_that_starts_inside_a_batch_moves_with_the_whole_batch(two: TwoDir
     assert (two.log.log_start_offset, two.log.log_end_offset) == (43, 50)
 
 
+def test_records_deleted_during_a_move_are_not_back_after_a_kill(two: TwoDirs) -> None:
+    two.append(30)
+    two.move()
+    two.copy()
+    two.log.maybe_increment_log_start_offset(25, "test")
+    two.manager.checkpoint_all()
+    assert two.replace() is not None
+    two.log.abandon()
+    two.manager.unlock()
+    two.open(seed=1)
+    assert (two.log.log_start_offset, two.log.high_watermark) == (25, 30)
+
+
 def test_checkpoints_of_a_deleted_log_do_not_bind_one_that_moves(two: TwoDirs) -> None:
     two.append(30)
     two.move()
