@@ -145,7 +145,8 @@ class FutureLogs:
         if future.log_end_offset != current.log_end_offset:
             return None
         future.close(now_ms)
-        del self.logs[topic_partition]
+        future.probe()  # what follows must not stop half-way
+        source = current.log_dir
         log = self._adopt(future, current)
         log.producers.take_over(current.producers)
         log.first_unstable_offset = current.first_unstable_offset
@@ -156,7 +157,8 @@ class FutureLogs:
         log.update_high_watermark(current.high_watermark)
         log.maybe_increment_log_start_offset(current.log_start_offset, "move between directories")
         self._directories.checkpoint_all()
-        logger.info("Moved log %s from %s to %s", topic_partition, current.log_dir, log.log_dir)
+        current.log_dir = source  # of a flush that is under way
+        logger.info("Moved log %s from %s to %s", topic_partition, source, log.log_dir)
         return log
 
     def abandon(self, log_dir: str) -> None:
@@ -210,7 +212,10 @@ class FutureLogs:
         with disk(future.log_dir):
             self._fs.rename(future.directory, directory)
             self._fs.fsync_dir(future.log_dir)
+        del self.logs[future.topic_partition]
         directories.take_out(current)
+        # A failure of the other directory is the replica's from here on.
+        current.log_dir = future.log_dir
         log = directories.open_log(
             future.topic_partition, future.log_dir, directory, future.log_end_offset
         )

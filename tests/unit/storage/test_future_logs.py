@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
 
 import pytest
 
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import build_batch
 from kafkapy.record.control import end_transaction_marker
+from kafkapy.storage.disk_errors import StorageShortage
+from kafkapy.storage.filesystem import Entry, FileSystem
 from kafkapy.storage.log_append import AppendOrigin
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, ProducerConfig
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.harness.cores.ports import NOW_MS, ManualClock, SeededRandom
 from tests.harness.plugins.closing import Disk
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 from tests.harness.storage.log_builder import TOPIC_ID, TP, row
+from tests.harness.storage.short_filesystem import ShortFileSystem
 
 CONFIGS = {"segment.bytes": "2000"}
 
@@ -27,8 +33,9 @@ CONFIGS = {"segment.bytes": "2000"}
 class TwoDirs:
     """A log manager with the directories a and b, and the log of TP in a."""
 
-    def __init__(self, root: Path, **configs: str) -> None:
+    def __init__(self, root: Path, fs: FileSystem | None = None, **configs: str) -> None:
         self.root = root
+        self.fs = fs or Disk()
         self.configs = {**CONFIGS, **{k.replace("_", "."): v for k, v in configs.items()}}
         self.producers = DEFAULT_PRODUCER_CONFIG
         self.open()
@@ -36,7 +43,7 @@ class TwoDirs:
     def open(self, seed: int = 0) -> None:
         dirs = [str(self.root / name) for name in "ab"]
         self.manager = LogManager(
-            Disk(), dirs, {}, ManualClock(), SeededRandom(seed), producers=self.producers
+            self.fs, dirs, {}, ManualClock(), SeededRandom(seed), producers=self.producers
         )
         self.manager.open()
         self.manager.load({TP.topic: self.configs})
@@ -266,6 +273,67 @@ def test_a_log_that_starts_inside_a_batch_moves_with_the_whole_batch(two: TwoDir
     two.manager.shutdown()
     two.open()
     assert (two.log.log_start_offset, two.log.log_end_offset) == (43, 50)
+
+
+class _Broken(FaultyFileSystem):
+    """Cannot list the directories whose path ends with `unreadable`."""
+
+    unreadable = "none"
+
+    def list(self, path: str) -> list[Entry]:
+        if path.endswith(self.unreadable):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return super().list(path)
+
+
+def fail_to_replace(two: TwoDirs) -> None:
+    with pytest.raises(LogDirFailure) as failed:
+        two.replace()
+    assert failed.value.log_dir == str(two.root / "b")
+    two.manager.fail_log_dir(failed.value.log_dir, failed.value)
+    assert two.manager.futures.logs == {}
+
+
+def test_a_copy_that_cannot_be_opened_fails_its_own_directory_only(tmp_path: Path) -> None:
+    """The log's files are gone by then: an append would have failed its old directory, too."""
+    disk = _Broken(Disk())
+    two = TwoDirs(tmp_path, disk)
+    two.append(3)
+    two.move()
+    two.copy()
+    disk.unreadable = "/b/orders-0"
+    fail_to_replace(two)
+    assert two.manager.logs == {}
+    assert two.manager.live_log_dirs == [str(two.root / "a")]
+
+
+def test_a_log_whose_copy_cannot_take_its_place_is_cleaned_again(tmp_path: Path) -> None:
+    disk = _Broken(Disk(), prefix=f"{tmp_path}/b/orders-0.")
+    two = TwoDirs(tmp_path, disk)
+    two.append(3)
+    two.move()
+    two.copy()
+    two.manager.futures.logs[TP].close(NOW_MS)
+    disk.changes, disk.fail_at = 0, 1
+    fail_to_replace(two)
+    two.append(1)
+    assert two.log.cleaning.may_begin
+
+
+def test_a_copy_does_not_take_the_logs_place_without_a_descriptor(tmp_path: Path) -> None:
+    """It was renamed, the log was not, and the next start refused to have it in both."""
+    disk = ShortFileSystem(Disk())
+    two = TwoDirs(tmp_path, disk)  # type: ignore[arg-type]
+    two.append(3)
+    two.move()
+    two.copy()
+    two.manager.futures.logs[TP].close(NOW_MS)
+    disk.left = 0
+    with pytest.raises(StorageShortage):
+        two.replace()
+    assert (two.names("a"), two.names("b")) == (["orders-0"], ["orders-0.future"])
+    disk.left = None
+    assert two.replace() is not None
 
 
 def test_records_deleted_during_a_move_are_not_back_after_a_kill(two: TwoDirs) -> None:
