@@ -334,11 +334,15 @@ class LocalLog:
             raise
         return FlushHandle(self, files, snapshots)
 
-    def mark_flushed(self, handle: FlushHandle) -> None:
-        """Move the recovery point after a flush, unless the log was truncated meanwhile."""
+    def mark_flushed(self, handle: FlushHandle) -> bool:
+        """Move the recovery point after a flush. Returns False if the log was truncated meanwhile:
+        a file may have been written again since.
+        """
+        if handle.truncations != self.truncations:
+            return False
         self.unflushed = [s for s in self.unflushed if s not in handle.segments]
-        if handle.truncations == self.truncations:
-            self.recovery_point = max(self.recovery_point, handle.offset)
+        self.recovery_point = max(self.recovery_point, handle.offset)
+        return True
 
     def close_handles(self) -> None:
         """Close every descriptor. The next use opens the files again."""

@@ -322,10 +322,10 @@ class UnifiedLog:
 
     def mark_flushed(self, handle: FlushHandle, now_ms: int) -> None:
         """Move the recovery point after the flush of `handle`."""
-        self.local.mark_flushed(handle)
         self.last_flush_ms = max(self.last_flush_ms, now_ms)
-        done = set(handle.snapshots)
-        self.producers.unflushed = [p for p in self.producers.unflushed if p not in done]
+        if self.local.mark_flushed(handle):
+            done = set(handle.snapshots)
+            self.producers.unflushed = [p for p in self.producers.unflushed if p not in done]
 
     def flush(self, now_ms: int = 0) -> None:
         """Force everything to disk, here and now."""

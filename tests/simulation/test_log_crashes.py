@@ -185,3 +185,23 @@ class _Cut:
 
     def disarm(self) -> None:
         self._disk._change = self._change  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_flush_from_before_a_truncation_leaves_the_indexes_to_the_next(seed: int) -> None:
+    """The segment was closed again while an earlier flush was under way, which did not force the
+    new indexes; nor did the next one, and the aborted records came back as committed ones."""
+    disk = SimFileSystem()
+    builder = LogBuilder("/logs", disk).append(count=3).roll()
+    log = builder.log
+    handle = log.flush_handle()
+    log.run_flush(handle)
+    log.truncate_to(0, builder.clock.now_ms)
+    builder.produce(9, 0, is_transactional=True)
+    builder.end_transaction(9, commit=False)
+    builder.roll().append()
+    log.mark_flushed(handle, builder.clock.now_ms)
+    log.flush(builder.clock.now_ms)
+    builder.manager.checkpoint_recovery_points()
+    restart_after_crash(builder, disk, seed)
+    assert [entry.producer_id for entry in builder.log.aborted_transactions(0, 3)] == [9]
