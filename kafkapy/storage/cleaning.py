@@ -144,6 +144,9 @@ class Cleaning:
     def steps(self) -> Iterator[None]:
         """Clean in small steps, for a caller that uses no thread."""
         plan = self.plan
+        self._check()
+        # After a crash, files of a cleaning that was given up would say that this one was not done.
+        self._remove_cleaned()
         offsets = self._new_map()
         yield from self._index(offsets)
         self.end_offset = offsets.latest_offset + 1
@@ -268,9 +271,6 @@ class Cleaning:
         plan = self.plan
         pool = FilePool(self.fs)
         base_offset = sources[0].base_offset
-        # Left by a cleaning that was given up; `create` empties the other three.
-        txn_path = f"{plan.directory}/{base_offset:020d}.txnindex{CLEANED_SUFFIX}"
-        self.fs.remove(txn_path)
         target = LogSegment.create(
             pool, plan.directory, base_offset, plan.config, plan.now_ms,
             state_suffix=CLEANED_SUFFIX,
@@ -328,13 +328,16 @@ class Cleaning:
     def discard(self) -> None:
         """Remove the `.cleaned` files, because the log changed during the cleaning, or it failed.
 
-        A file that cannot be removed now is overwritten by the next cleaning, or removed at the
-        next start. The directory may be gone, or belong to a new log of the same name.
+        A file that cannot be removed now is removed by the next cleaning, or at the next start.
+        The directory may be gone, or belong to a new log of the same name.
         """
         with suppress(OSError):
-            for entry in self.fs.list(self.plan.directory):
-                if entry.name.endswith(CLEANED_SUFFIX):
-                    self.fs.remove(f"{self.plan.directory}/{entry.name}")
+            self._remove_cleaned()
+
+    def _remove_cleaned(self) -> None:
+        for entry in self.fs.list(self.plan.directory):
+            if entry.name.endswith(CLEANED_SUFFIX):
+                self.fs.remove(f"{self.plan.directory}/{entry.name}")
 
 
 def _keys(header: BatchHeader, batch: memoryview) -> tuple[Sequence[int], list[bytes | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 
 import pytest
 
@@ -10,6 +11,7 @@ from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.verify import verify_log_dir
 from tests.harness.cores.ports import ManualClock
 from tests.harness.storage.log_builder import LogBuilder, row
+from tests.harness.storage.short_filesystem import ShortFileSystem
 from tests.simulation.sim_filesystem import SimFileSystem
 
 
@@ -205,3 +207,36 @@ def test_a_flush_from_before_a_truncation_leaves_the_indexes_to_the_next(seed: i
     builder.manager.checkpoint_recovery_points()
     restart_after_crash(builder, disk, seed)
     assert [entry.producer_id for entry in builder.log.aborted_transactions(0, 3)] == [9]
+
+
+@pytest.mark.parametrize("at", range(20))
+def test_a_cleaning_that_was_given_up_undoes_no_later_one(at: int) -> None:
+    """Files that could not be removed for lack of a descriptor made a start believe that segments
+    were not replaced yet, whose sources it had removed."""
+    disk = SimFileSystem()
+    short = ShortFileSystem(disk)  # type: ignore[arg-type]
+    configs = {"cleanup_policy": "compact,delete", "min_cleanable_dirty_ratio": "0"}
+    builder = LogBuilder("/logs", short, **configs)  # type: ignore[arg-type]
+    for i in range(4):
+        builder.append(row(f"k{i}", f"v{i}")).append(row("k", "v")).roll()
+    builder.append(row("k4", "v4")).log.flush()
+    cleaner = LogCleaner(builder.fs, builder.manager)
+    cleaning = cleaner.next_cleaning(builder.clock.now_ms)
+    assert cleaning is not None
+    cleaning.run()
+    short.left = 0
+    assert not cleaner.commit(cleaning, builder.clock.now_ms)
+    short.left = None
+    builder.log.maybe_increment_log_start_offset(2, "test")
+    assert builder.log.delete_old_segments(builder.clock.now_ms) == 1
+    cleaning = cleaner.next_cleaning(builder.clock.now_ms)
+    assert cleaning is not None
+    cleaning.run()
+    cut = _Cut(disk, at)
+    cut.arm()
+    with suppress(_PowerCut):
+        cleaner.commit(cleaning, builder.clock.now_ms)
+    cut.disarm()
+    restart_after_crash(builder, disk, at)
+    values = {(record.value or b"").decode() for record in builder.records()}
+    assert values >= {"v1", "v2", "v3", "v", "v4"}
