@@ -345,12 +345,12 @@ class ReplicaManager:
                 overrides = topic_overrides.get(row.topic, {})
                 error = self._try_to_apply(row, overrides, log, applied)
                 result.partition_errors[row.topic_partition] = error
+        for done in applied:
+            self._announce(done, log)
         for row in rows:
             if row.topic_partition in self.offline:
                 result.partition_errors[row.topic_partition] = _OFFLINE
         served = [done for done in applied if done.partition.is_served]
-        for done in served:
-            self._announce(done, log)
         self._call_followers(done.partition for done in served if done.is_new_epoch)
         return served
 
@@ -411,14 +411,17 @@ class ReplicaManager:
 
     def _announce(self, done: _Applied, log: CommandLog) -> None:
         """Notify waiting requests, fetchers and coordinators. The leader epoch is on disk by
-        now.
+        now. A request that is answered may find that the disk fails: its replicas are neither led
+        nor followed then.
         """
         partition, leads = done.partition, done.partition.is_leader
+        if not partition.is_served:
+            return
         if done.is_new_epoch:
             starts = log.leader_starts if leads else log.follower_starts
             starts(partition, done.row, done.before)
         self.checked(partition)
-        if done.is_new_epoch:
+        if done.is_new_epoch and partition.is_served:
             if leads:
                 self.on_unfollow(partition.topic_partition)
             else:
@@ -557,6 +560,8 @@ class ReplicaManager:
                 partition.is_leader = False
                 self.on_leadership(partition, False)
             self.checked(partition)
+            if not partition.is_served:  # a request that was answered found that the disk fails
+                raise ApiError(_OFFLINE, _IS_OFFLINE)
         if not row.delete:
             return
         if partition is not None:

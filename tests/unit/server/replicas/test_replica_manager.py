@@ -441,6 +441,52 @@ def test_a_disk_that_fails_when_all_is_made_durable_fails_its_rows_alone(tmp_pat
     assert refusal(parts, "u") is ErrorCode.KAFKA_STORAGE_ERROR
 
 
+class Finder(Waiter):
+    """Finds that the directory a failed when it is answered, as a fetch of several partitions."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(lambda: not parts.replicas.get("t", 0).is_leader)
+        self.parts = parts
+        parts.replicas.fetch_purgatory.watch(self, [TP])
+
+    def on_complete(self, expired: bool) -> None:
+        super().on_complete(expired)
+        [lost] = [path for path in self.parts.logs.live_log_dirs if path.endswith("/a")]
+        self.parts.replicas.log_dir_failed(LogDirFailure(lost, "unreadable"))
+
+
+def test_what_fails_while_a_command_is_announced_is_neither_led_nor_followed(
+    tmp_path: Path,
+) -> None:
+    """A coordinator would have led for good, and a fetcher written into the directory."""
+    parts, _ = two_dirs(tmp_path)
+    parts.lead(index=2)
+    heard: list[tuple[int, bool]] = []
+    parts.replicas.on_leadership = lambda p, leads: heard.append((p.topic_partition[1], leads))
+    followed: list[Partition] = []
+    parts.replicas.on_follow = followed.append
+    Finder(parts)
+    states = [
+        partition_state(partition=index, leader=leader, isr=(1, 2), leader_epoch=1)
+        for index, leader in ((0, 2), (1, 1), (2, 1))
+    ]
+    codes = parts.tell(*states).partition_errors
+    offline = ErrorCode.KAFKA_STORAGE_ERROR
+    assert list(codes.values()) == [offline, ErrorCode.NONE, offline]
+    assert (heard, followed) == ([(2, False), (1, True)], [])
+
+
+@pytest.mark.parametrize("delete", [True, False])
+def test_a_replica_that_fails_while_it_is_stopped_is_offline(tmp_path: Path, delete: bool) -> None:
+    parts, _ = two_dirs(tmp_path)
+    finder = Finder(parts)
+    assert stop(parts, 0, delete).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
+    assert finder.ended == "ready"
+    assert refusal(parts) is ErrorCode.KAFKA_STORAGE_ERROR
+
+
 def test_a_partition_without_a_topic_id_takes_the_one_it_is_told(
     parts: Parts, tmp_path: Path
 ) -> None:
