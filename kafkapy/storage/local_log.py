@@ -7,12 +7,13 @@ method may raise OSError, which `UnifiedLog` converts to LogDirFailure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkapy.common.ports import Random
 from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.disk_errors import SHORTAGES
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from kafkapy.storage.filesystem import File, FileSystem
 from kafkapy.storage.log_config import LogConfig
@@ -317,22 +318,46 @@ class LocalLog:
         crash.
         """
         fs = self.pool.fs
-        paths = list(snapshots)
-        for segment in self.unflushed:
-            paths += segment.file_paths()[1:]
         suspects = self.segments.from_offset(self.recovery_point)
         files: list[File] = []
         try:
             for segment in suspects:
                 files.append(segment.records.handle().duplicate())
-            for path in paths:
-                if fs.stat(path) is not None:
-                    files.append(fs.open(path))
+            for path in self._small_files(snapshots):
+                files.append(fs.open(path))
         except OSError:
             for file in files:
                 file.close()
             raise
         return FlushHandle(self, files, snapshots)
+
+    def _small_files(self, snapshots: Sequence[str]) -> list[str]:
+        """The files to flush that are not of batches."""
+        indexes = [path for segment in self.unflushed for path in segment.file_paths()[1:]]
+        return [path for path in (*snapshots, *indexes) if self.pool.fs.stat(path) is not None]
+
+    def flush_now(self, snapshots: Sequence[str]) -> None:
+        """Force to disk, here and now, what `flush_handle` would. If descriptors are short, files
+        of segments are closed: what was appended before must not fail for lack of one.
+        """
+        try:
+            self._force(snapshots, lambda: None)
+        except OSError as error:
+            if error.errno not in SHORTAGES:
+                raise
+            self._force(snapshots, self.pool.make_room)
+        self.unflushed = []
+        self.recovery_point = max(self.recovery_point, self.log_end_offset)
+
+    def _force(self, snapshots: Sequence[str], make_room: Callable[[], None]) -> None:
+        fs = self.pool.fs
+        for segment in self.segments.from_offset(self.recovery_point):
+            segment.records.flush()
+        make_room()
+        for path in self._small_files(snapshots):
+            with closing(fs.open(path)) as file:
+                file.fsync()
+        fs.fsync_dir(self.directory)
 
     def mark_flushed(self, handle: FlushHandle) -> bool:
         """Move the recovery point after a flush. Returns False if the log was truncated meanwhile:

@@ -329,9 +329,9 @@ class UnifiedLog:
 
     def flush(self, now_ms: int = 0) -> None:
         """Force everything to disk, here and now."""
-        handle = self.flush_handle()
-        self.run_flush(handle)
-        self.mark_flushed(handle, now_ms)
+        with self._disk(changed=True):
+            self.local.flush_now(self.producers.unflushed)
+        self.last_flush_ms, self.producers.unflushed = max(self.last_flush_ms, now_ms), []
 
     def close(self, now_ms: int = 0) -> None:
         """Leave the files as a clean shutdown does: a snapshot, trimmed indexes, all flushed."""

@@ -14,6 +14,7 @@ from tests.harness.cores.ports import NOW_MS
 from tests.harness.plugins.closing import Disk
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 from tests.harness.storage.log_builder import LogBuilder, row
+from tests.harness.storage.short_filesystem import ShortFileSystem
 
 
 def test_the_high_watermark_stays_in_the_log(tmp_path: Path) -> None:
@@ -123,6 +124,19 @@ def test_flush_messages(tmp_path: Path) -> None:
     assert builder.log.recovery_point == 0
     builder.append()
     assert builder.log.recovery_point == 3
+
+
+@pytest.mark.parametrize("descriptors", range(3))
+def test_what_was_appended_is_flushed_without_a_descriptor(
+    tmp_path: Path, descriptors: int
+) -> None:
+    """It was refused although it was in the log: its producer sent it again."""
+    disk = ShortFileSystem(Disk())
+    builder = LogBuilder(tmp_path, disk, flush_messages="1").append()  # type: ignore[arg-type]
+    disk.left = descriptors
+    builder.append()
+    assert builder.log.log_end_offset == builder.log.recovery_point == 2
+    disk.left = None
 
 
 def test_segments_age_out_and_the_active_one_rolls_first(tmp_path: Path) -> None:
