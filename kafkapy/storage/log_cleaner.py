@@ -7,7 +7,7 @@ step), `commit` in the loop. `cleaner-offset-checkpoint` holds the first dirty o
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -57,6 +57,7 @@ class LogCleaner:
         self._checkpoints: dict[str, dict[TopicPartition, int]] = {}
         self._uncleanable: set[TopicPartition] = set()
         manager.on_log_deleted = self.forget
+        manager.on_log_truncated = self.truncated
 
     def next_cleaning(self, now_ms: int) -> Cleaning | None:
         """Plan a cleaning of the dirtiest log that is due; None if a cleaning is in progress."""
@@ -123,17 +124,34 @@ class LogCleaner:
         )  # fmt: skip
 
     def _first_dirty_offset(self, log: UnifiedLog) -> int:
-        offsets, cut = self._offsets(log.log_dir), log.cleaning.truncated_to
+        cut = log.cleaning.truncated_to
         if cut is not None:
-            # What comes after a truncation is dirty (`maybeTruncateCheckpoint`).
-            if offsets.get(log.topic_partition, cut) > cut:
-                offsets[log.topic_partition] = cut
-                self._write(log.log_dir)
+            self._begin_by(log, cut)
             log.cleaning.truncated_to = None
-        known = offsets.get(log.topic_partition, log.log_start_offset)
-        if log.log_start_offset <= known <= log.log_end_offset:
-            return known
-        return log.log_start_offset
+        start = log.log_start_offset
+        known = self._offsets(log.log_dir).get(log.topic_partition, start)
+        if known > log.log_end_offset:
+            # Other records come there: without a note they would count as clean one day.
+            self._note(log, start)
+        return known if start <= known <= log.log_end_offset else start
+
+    def truncated(self, log: UnifiedLog) -> None:
+        """Note that what comes after a truncation is dirty (`maybeTruncateCheckpoint`).
+
+        Raises:
+            LogDirFailure, StorageShortage: it is not noted.
+        """
+        self._begin_by(log, log.segments.active.base_offset)
+
+    def _begin_by(self, log: UnifiedLog, offset: int) -> None:
+        if self._offsets(log.log_dir).get(log.topic_partition, offset) > offset:
+            self._note(log, offset)
+
+    def _note(self, log: UnifiedLog, offset: int) -> None:
+        """Set where the dirty part of a log begins. If that is not written, it does not count."""
+        offsets = {**self._offsets(log.log_dir), log.topic_partition: offset}
+        self._write(log.log_dir, offsets)
+        self._checkpoints[log.log_dir] = offsets
 
     def _offsets(self, log_dir: str) -> dict[TopicPartition, int]:
         known = self._checkpoints.get(log_dir)
@@ -153,11 +171,11 @@ class LogCleaner:
             LogDirFailure: its directory fails.
         """
         self._uncleanable.discard(log.topic_partition)
-        if log.config.compact and self._offsets(log.log_dir).pop(log.topic_partition, 0):
-            self._write(log.log_dir)
+        offsets = self._offsets(log.log_dir)
+        if offsets.pop(log.topic_partition, 0):
+            self._write(log.log_dir, offsets)
 
-    def _write(self, log_dir: str) -> None:
-        offsets = self._offsets(log_dir)
+    def _write(self, log_dir: str, offsets: Mapping[TopicPartition, int]) -> None:
         live = {tp: offset for tp, offset in offsets.items() if tp in self._manager.logs}
         with disk(log_dir):
             write_offsets(self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", live)
@@ -177,8 +195,7 @@ class LogCleaner:
             for cleaned in cleaning.cleaned:
                 old = [self._source(log, source.base_offset) for source in cleaned.sources]
                 log.replace_segments([self._open(log, cleaned)], old, now_ms)
-            self._offsets(log.log_dir)[log.topic_partition] = cleaning.end_offset
-            self._write(log.log_dir)
+            self._note(log, cleaning.end_offset)
         except StorageShortage as shortage:
             logger.warning("Log %s is cleaned in part only: %s", log.topic_partition, shortage)
             cleaning.discard()

@@ -68,6 +68,7 @@ class LogManager:
         self.offline_log_dirs: list[str] = []
         self.on_log_dir_failure = on_log_dir_failure or self.fail_log_dir
         self.on_log_deleted: Callable[[UnifiedLog], None] = lambda log: None
+        self.on_log_truncated: Callable[[UnifiedLog], None] = lambda log: None
         self._fs = fs
         self._pool = FilePool(fs, open_files_max)
         self._configs = LogConfigs(broker_defaults)
@@ -231,7 +232,12 @@ class LogManager:
         """Make a log serve its partition."""
         self.logs[log.topic_partition] = log
         self._dirs[log.log_dir].logs += 1
-        log.local.on_lowered = partial(self.checkpoint_recovery_points_of, log.log_dir)
+        log.local.on_lowered = partial(self._lowered, log)
+
+    def _lowered(self, log: UnifiedLog) -> None:
+        """Checkpoint a truncation of what was flushed, and perhaps cleaned."""
+        self.checkpoint_recovery_points_of(log.log_dir)
+        self.on_log_truncated(log)
 
     def take_out(self, log: UnifiedLog) -> None:
         """Stop serving a log: its directory is renamed now, durably, and removed later."""

@@ -440,6 +440,55 @@ def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
     assert again.plan.first_dirty_offset == 0
 
 
+def test_a_log_that_is_deleted_when_it_is_not_compacted_is_forgotten_too(tmp_path: Path) -> None:
+    builder = fill(compacted(tmp_path))
+    worker = cleaner(builder)
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    cleaning.run()
+    assert worker.commit(cleaning, NOW_MS)
+    builder.manager.update_topic_config("orders", {"cleanup.policy": "delete"})
+    builder.manager.delete_log(builder.topic_partition)
+    builder.log = builder.manager.get_or_create_log(
+        builder.topic_partition, TOPIC_ID, builder.configs, True
+    )
+    fill(builder, 20)
+    again = worker.next_cleaning(NOW_MS)
+    assert again is not None
+    assert again.plan.first_dirty_offset == 0
+
+
+def test_a_deleted_key_is_not_back_since_a_log_outgrew_its_checkpoint(tmp_path: Path) -> None:
+    """Records that replace a lost end are dirty. The tombstone went, and the value stayed."""
+    (tmp_path / "cleaner-offset-checkpoint").write_bytes(b"0\n1\norders 0 4\n")
+    builder = compacted(tmp_path, delete_retention_ms="1000", min_cleanable_dirty_ratio="0")
+    worker = cleaner(builder)
+    assert worker.next_cleaning(NOW_MS) is None
+    builder.append(row("k", "old")).append(row("k", None)).append(row("a"), row("b")).roll()
+    for now_ms in (NOW_MS, NOW_MS + 2000):
+        fill(builder, 4)
+        cleaning = worker.next_cleaning(now_ms)
+        assert cleaning is not None
+        cleaning.run()
+        assert worker.commit(cleaning, now_ms)
+    assert "old" not in builder.values()
+
+
+def test_a_truncation_is_noted_at_once(tmp_path: Path) -> None:
+    builder = fill(compacted(tmp_path))
+    fill(builder)
+    worker = cleaner(builder)
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    cleaning.run()
+    assert worker.commit(cleaning, NOW_MS)
+    builder.log.truncate_to(12)
+    fill(builder.kill().open(), 20)
+    again = cleaner(builder).next_cleaning(NOW_MS)
+    assert again is not None
+    assert again.plan.first_dirty_offset == 0
+
+
 def test_a_malformed_checkpoint_counts_for_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
