@@ -6,8 +6,9 @@ once, now or by a later call's effects. The shell
     1. sends the replies and makes the appends, and reports each append with `append_completed`;
     2. calls `on_time` when `next_deadline_ms` has come;
     3. for a partition of `__consumer_offsets` that it leads calls `start_loading`, `replay_batches`
-       (or `replay` and `end_transaction`) over the whole log, `finish_loading`; and `unload` when
-       it leads it no more;
+       (or `replay` and `end_transaction`) over the whole log, `finish_loading`; then, if not all of
+       that is replicated, `loaded_is_unreplicated`, and `loaded_is_replicated` when it is; and
+       `unload` when it leads it no more;
     4. calls `expire_offsets` every `offsets.retention.check.interval.ms`, and
        `on_partitions_deleted` when told so.
 
@@ -340,6 +341,14 @@ class GroupCoordinator:
         """The whole log has been replayed: answer for its groups."""
         loading.finish_loading(self._core, now_ms, partition)
         return self._core.outbox.take()
+
+    def loaded_is_unreplicated(self, partition: int) -> None:
+        """The high watermark is before the end of the log that was just loaded."""
+        loading.loaded_is_unreplicated(self._core, partition)
+
+    def loaded_is_replicated(self, partition: int, leader_epoch: int) -> None:
+        """It has come to that end."""
+        loading.loaded_is_replicated(self._core, partition, leader_epoch)
 
     def unload(self, partition: int, leader_epoch: int | None = None) -> GroupEffects:
         """Lead a partition no more: who waits hears NOT_COORDINATOR. An old epoch is ignored."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.groups import rebalance
-from kafkapy.coordinator.groups.consumer import deadlines
+from kafkapy.coordinator.groups.consumer import deadlines, log_writes
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
@@ -231,6 +232,24 @@ def finish_loading(core: Core, now_ms: int, partition: int) -> None:
         if len(group.members) > limit:
             reason = f"Freshly-loaded group is over capacity ({limit})"
             rebalance.prepare(core, now_ms, group, reason)
+
+
+def loaded_is_unreplicated(core: Core, partition: int) -> None:
+    """A new leader may not have the end of the log that was just loaded."""
+    for consumer in _consumers(core.registry.partitions[partition]):
+        log_writes.doubt_loaded(consumer)
+
+
+def loaded_is_replicated(core: Core, partition: int, leader_epoch: int) -> None:
+    """Now it has."""
+    held = core.registry.partitions.get(partition)
+    if held is not None and held.leader_epoch == leader_epoch and not held.loading:
+        for consumer in _consumers(held):
+            log_writes.trust_loaded(consumer)
+
+
+def _consumers(held: OffsetsPartition) -> Iterator[ConsumerGroup]:
+    return (group.consumer for group in held.groups.values() if group.consumer is not None)
 
 
 def unload(core: Core, partition: int, leader_epoch: int | None) -> None:

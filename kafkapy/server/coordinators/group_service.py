@@ -17,6 +17,7 @@ from kafkapy.coordinator.groups.messages import GroupEffects
 from kafkapy.coordinator.groups.share.messages import StateRequest
 from kafkapy.coordinator.shares.messages import InitializeState, StateResult
 from kafkapy.record.codec import Codec
+from kafkapy.replication.partition import Partition
 from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLog
 from kafkapy.server.coordinators.coordinator_service import CoordinatorService
 from kafkapy.server.coordinators.group_topics import GroupTopics
@@ -56,6 +57,15 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
     def begin_shares(self, persister: SharePersister) -> None:
         """Send what share groups request of the share coordinator from now on."""
         self._persister = persister
+
+    def _finish_loading(self, partition: Partition, end_offset: int) -> None:
+        super()._finish_loading(partition, end_offset)
+        if partition.log.high_watermark >= end_offset:
+            return
+        index, epoch = partition.topic_partition.partition, partition.leader_epoch
+        self.coordinator.loaded_is_unreplicated(index)
+        trust = self.coordinator.loaded_is_replicated
+        self._log.when_replicated(partition, end_offset, lambda: trust(index, epoch))
 
     def _appended(self, append: Append, error: ErrorCode, base_offset: int) -> None:
         """Begin share partitions that the log has now."""

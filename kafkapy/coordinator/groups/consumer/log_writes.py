@@ -7,7 +7,8 @@ are written again with the next step instead. Until then no heartbeat is answere
 say: to the members this is a lost answer, which the protocol allows for.
 
 So are the records of a batch that was appended, but not replicated in time: a new leader may not
-have them. A later batch that is replicated says that they are too, because it is behind them.
+have them. A later batch that is replicated says that they are too, because it is behind them. So
+where the end of a loaded log is not replicated, one record written again stands for the group's.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 """A heartbeat's answer when its change could not be stored; other codes pass as they are."""
+
+_LOADED: Final = 0
+"""The number of the write that loaded records count as: before the first of this coordinator."""
 
 
 class Changes:
@@ -134,6 +138,19 @@ def store(core: Core, group: Group, changes: Changes, answer: Answer | None = No
         consumer.writes[-1].waiting.append((core.outbox.park(answer.token), answer))
     else:
         core.outbox.reply(answer.token, answer.result)
+
+
+def doubt_loaded(consumer: ConsumerGroup) -> None:
+    """A new leader may not have all records that the group was loaded from."""
+    key = consumer.encode_key(ConsumerKey(RecordType.GROUP_EPOCH, consumer.group_id))
+    assert key is not None, "every group's epoch is stored"
+    consumer.unsaved[key] = Unsaved(_LOADED, True)
+
+
+def trust_loaded(consumer: ConsumerGroup) -> None:
+    """Every new leader has them."""
+    unsaved = consumer.unsaved.items()
+    consumer.unsaved = {key: each for key, each in unsaved if each.number != _LOADED}
 
 
 def _append(core: Core, group: Group, changes: Changes) -> None:

@@ -274,16 +274,17 @@ def test_groups_are_spread_over_the_partitions_that_the_topic_has(
     assert parts.groups.coordinator.partition_for("Hello World") == 862545276 % expected
 
 
+def beat(parts: Parts, epoch: int) -> Any:
+    """The answer to a heartbeat of a consumer group's one member."""
+    joins: dict[str, Any] = {"rebalance_timeout_ms": 1, "subscribed_names": ["t"], "owned": {}}
+    heartbeat = ConsumerHeartbeat("g", "m", epoch, **({} if epoch else joins))
+    coordinator = parts.groups.coordinator
+    parts.waiter.know()
+    return parts.groups.call(coordinator.consumer_heartbeat, heartbeat, lambda result: result)
+
+
 def test_a_consumer_group_is_in_the_log_when_its_member_is_told(tmp_path: Path) -> None:
     """And the next leader of the partition knows the member and its epoch."""
-
-    def beat(parts: Parts, epoch: int) -> Any:
-        joins: dict[str, Any] = {"rebalance_timeout_ms": 1, "subscribed_names": ["t"], "owned": {}}
-        heartbeat = ConsumerHeartbeat("g", "m", epoch, **({} if epoch else joins))
-        coordinator = parts.groups.coordinator
-        parts.waiter.know()
-        return parts.groups.call(coordinator.consumer_heartbeat, heartbeat, lambda result: result)
-
     before = Parts(tmp_path)
     before.coordinate()
     joined = beat(before, 0)
@@ -294,6 +295,40 @@ def test_a_consumer_group_is_in_the_log_when_its_member_is_told(tmp_path: Path) 
     finish_loading(after)
     assert beat(after, 1).error is ErrorCode.NONE
     assert beat(after, 2).error is ErrorCode.FENCED_MEMBER_EPOCH
+
+
+@pytest.fixture
+def successor(tmp_path: Path) -> Parts:
+    """A new leader that has a consumer group which not all replicas have."""
+    before = Parts(tmp_path)
+    before.coordinate(isr=(1, 2))
+    beat(before, 0)
+    before.logs.shutdown()
+    after = Parts(tmp_path)
+    partition = after.coordinate(leader_epoch=1, isr=(1, 2))
+    finish_loading(after)
+    assert partition.log.high_watermark == 0
+    return after
+
+
+def test_a_new_leader_tells_nothing_that_the_next_one_may_not_have(successor: Parts) -> None:
+    partition = successor.replicas.get(*OFFSETS)
+    loaded = partition.log.log_end_offset
+    pending = beat(successor, 1)
+    assert isinstance(pending, Pending)
+    assert not pending.done
+    assert partition.log.log_end_offset == loaded + 1
+    successor.tell_follower_has(partition, loaded + 1)
+    assert pending.response.error is ErrorCode.NONE
+    assert beat(successor, 1).error is ErrorCode.NONE
+
+
+def test_a_new_leader_writes_nothing_when_its_log_is_replicated(successor: Parts) -> None:
+    partition = successor.replicas.get(*OFFSETS)
+    loaded = partition.log.log_end_offset
+    successor.tell_follower_has(partition, loaded)
+    assert beat(successor, 1).error is ErrorCode.NONE
+    assert partition.log.log_end_offset == loaded
 
 
 def test_share_partitions_begin_when_the_log_has_their_group(parts: Parts) -> None:

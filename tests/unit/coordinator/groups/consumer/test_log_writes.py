@@ -8,6 +8,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.log_writes import Changes
 from kafkapy.coordinator.groups.consumer.records import ConsumerKey, RecordType
+from kafkapy.coordinator.groups.share.messages import ShareHeartbeat
 from tests.harness.cores.consumer_shell import (
     SESSION_MS,
     ConsumerShell,
@@ -310,3 +311,41 @@ def test_share_groups_write_again_too() -> None:
     before = (shell.shares.states, *facts(shell.shares)[:3])
     shell.fail_over(kept=shell.replicated)
     assert (shell.shares.states, *facts(shell.shares)[:3]) == before
+
+
+@pytest.fixture
+def doubtful() -> ShareShell:
+    """A share group, whose log's end not every new leader has, and which was loaded from it."""
+    shell = ShareShell()
+    a = shell.member("a")
+    shell.begin()
+    a.beat()
+    assert a.epoch == 2
+    shell.fail_over()
+    a.beat()  # the names of topics are not in the log
+    shell.coordinator.loaded_is_unreplicated(0)
+    shell.hold()
+    return shell
+
+
+def test_what_was_loaded_is_waited_for_before_anybody_is_told_of_it(doubtful: ShareShell) -> None:
+    known = facts(doubtful.shares)
+    heartbeat = ShareHeartbeat("g", "a", 2, client_id="c")
+    token = doubtful.call(doubtful.coordinator.share_heartbeat, heartbeat)
+    assert token not in doubtful.replies
+    doubtful.release()
+    assert doubtful.replies[token].error is ErrorCode.NONE
+    assert facts(doubtful.shares) == known
+    doubtful.fail_over(kept=doubtful.replicated)
+    assert facts(doubtful.shares)[:3] == known[:3]
+
+
+@pytest.mark.parametrize(("leader_epoch", "is_told"), [(5, False), (6, True)])
+def test_what_was_loaded_is_told_when_it_is_replicated(
+    doubtful: ShareShell, leader_epoch: int, is_told: bool
+) -> None:
+    doubtful.coordinator.loaded_is_replicated(0, leader_epoch)
+    doubtful.coordinator.loaded_is_replicated(1, leader_epoch)  # is led no more
+    heartbeat = ShareHeartbeat("g", "a", 2, client_id="c")
+    token = doubtful.call(doubtful.coordinator.share_heartbeat, heartbeat)
+    assert (token in doubtful.replies) == is_told
