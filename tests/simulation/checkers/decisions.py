@@ -8,7 +8,7 @@ leaders refuse those of former ones: it is none of before the producer's first d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
@@ -96,9 +96,9 @@ class Decisions(Checker):
             if found.state in PREPARED:
                 self._first_epochs.setdefault(found.producer_id, header.partition_leader_epoch)
                 commits = found.state is TransactionState.PREPARE_COMMIT
-                if known is None or (known.offset, known.commits) != (record.offset, commits):
-                    partitions = frozenset(found.partitions)
-                    decision = _Decision(record.offset, commits, partitions)
+                # A new leader may have another decision where that of the one before was not kept.
+                decision = _Decision(record.offset, commits, frozenset(found.partitions))
+                if known is None or replace(known, marked=set()) != decision:
                     self._decisions[found.producer_id] = decision
             elif found.state in COMPLETE:
                 self._completed.append(found.producer_id)
