@@ -51,10 +51,14 @@ class ConfigChangeListener:
         await self._follower.stop()
 
     async def apply_all(self) -> None:
-        """Apply the configs of every entity of every type."""
-        for entity_type in CONFIG_TYPES:
-            for name, configs in (await self._store.configs.get_all(entity_type)).items():
-                self._apply_one(entity_type, name, configs)
+        """Apply the configs of every entity of every type.
+
+        In turn with the changes: what was read here may be older than a change applied meanwhile.
+        """
+        async with self._applying:
+            for entity_type in CONFIG_TYPES:
+                for name, configs in (await self._store.configs.get_all(entity_type)).items():
+                    self._apply_one(entity_type, name, configs)
 
     async def process(self) -> None:
         """Apply the changes newer than the last one seen, and wait for the next."""

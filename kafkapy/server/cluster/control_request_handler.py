@@ -119,8 +119,8 @@ class ControlRequestHandler:
         except KafkapyError as error:
             logger.error("Cannot read the topic configs for a LeaderAndIsr request: %s", error)
             return CommandResult(ErrorCode.UNKNOWN_SERVER_ERROR)
-        overrides = {topic: configs[topic] for topic in topics if topic in configs}
-        return await self._replicas.become_leader_or_follower(command, overrides, correlation_id)
+        # Not a copy: a config may change before the last of many logs is created.
+        return await self._replicas.become_leader_or_follower(command, configs, correlation_id)
 
     def _update_metadata(
         self, command: UpdateMetadataCommand, correlation_id: int

@@ -114,6 +114,38 @@ def test_catching_up_waits_for_a_change_that_is_being_applied() -> None:
     asyncio.run(scenario())
 
 
+def test_an_old_config_that_was_read_first_is_not_applied_last() -> None:
+    """A rejoining broker reads thousands of entities. One may change meanwhile, and a client that
+    describes it makes this broker catch up.
+    """
+
+    async def scenario() -> None:
+        store, applied = admins.store(), Applied()
+        follower = listener(store, applied, ManualClock())
+        read, go_on = asyncio.Event(), asyncio.Event()
+        get_all = store.configs.get_all
+
+        async def slow_get_all(kind: str) -> dict[str, dict[str, str]]:
+            found = await get_all(kind)
+            if kind == "topics":
+                read.set()
+                await go_on.wait()
+            return found
+
+        store.configs.get_all = slow_get_all  # type: ignore[method-assign,assignment]
+        await store.configs.set("topics", "t", {"k": "1"})
+        everything = asyncio.create_task(follower.apply_all())
+        await read.wait()
+        await change(store, "topics", "t", {"k": "2"})
+        described = asyncio.create_task(follower.catch_up())
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(everything, described)
+        assert applied[-1] == ("topics", "t", {"k": "2"})
+
+    asyncio.run(scenario())
+
+
 def test_catching_up_without_zookeeper_gives_up_and_loses_no_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,27 @@ def test_a_topic_that_grows_keeps_the_configs_it_has(receiving: Receiving) -> No
     receiving.parts.configs.topic_overrides["t"] = {"max.message.bytes": "88"}
     receiving.apply(leading(partition=1))
     assert receiving.parts.replicas.get("t", 1).log.config.max_message_bytes == 88
+
+
+def test_a_new_log_has_the_configs_that_change_before_it_is_created(receiving: Receiving) -> None:
+    """A command of many partitions yields to other tasks, as to the one that applies configs."""
+
+    async def scenario() -> None:
+        await receiving.store.configs.set("topics", "t", {"max.message.bytes": "77"})
+        rows = [partition_state(partition=index) for index in range(201)]
+        others = [replace(row, topic="s") for row in rows[1:]]
+        command = LeaderAndIsrCommand(1, 1, BROKER_EPOCH, [*others, rows[0]])
+        applying = asyncio.create_task(receiving.receiver.apply(command))
+        while not receiving.hosted():
+            await asyncio.sleep(0)
+        assert T0 not in receiving.hosted()
+        changed = {"max.message.bytes": "88"}
+        receiving.parts.replicas.log_manager.update_topic_config("t", changed)
+        receiving.parts.configs.topic_overrides["t"] = changed
+        await applying
+
+    asyncio.run(scenario())
+    assert receiving.parts.replicas.get("t", 0).log.config.max_message_bytes == 88
 
 
 def test_commands_to_an_earlier_life_of_the_broker_are_refused(receiving: Receiving) -> None:
