@@ -115,6 +115,10 @@ def _check(
         return ErrorCode.INVALID_REQUEST
     if not all(context.is_replica_online(replica, partition) for replica in item.new_isr):
         return ErrorCode.INELIGIBLE_REPLICA
+    # A member that has restarted since may have lost the records that it had (KIP-903).
+    epochs = zip(item.new_isr, item.isr_epochs, strict=False)
+    if any(epoch not in (-1, context.broker_epochs[replica]) for replica, epoch in epochs):
+        return ErrorCode.INELIGIBLE_REPLICA
     return ErrorCode.NONE
 
 

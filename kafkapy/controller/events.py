@@ -28,7 +28,10 @@ class ElectionType(Enum):
 
 
 class AlterPartitionItem(NamedTuple):
-    """A leader's request for one partition. The topic is given by name or, from v2 on, by id."""
+    """A leader's request for one partition. The topic is given by name or, from v2 on, by id.
+
+    `isr_epochs` are the broker epochs of `new_isr`, -1 where unknown; none before v3 (KIP-903).
+    """
 
     topic: str
     topic_id: Uuid
@@ -37,6 +40,7 @@ class AlterPartitionItem(NamedTuple):
     new_isr: tuple[int, ...]
     leader_recovery_state: int
     partition_epoch: int
+    isr_epochs: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)

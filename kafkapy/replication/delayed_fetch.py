@@ -19,12 +19,13 @@ class FetchParams:
     """Parameters of a fetch request for all its partitions; times in ms, sizes in bytes.
 
     `leader_only`: a follower must not answer. With KIP-392, consumers may read from followers.
+    `replica_epoch`: the follower's broker epoch, -1 before version 15.
     `min_one_batch`: the first batch is returned even if it is larger than the limits.
     """
 
     __slots__ = ("is_from_follower", "isolation", "leader_only", "listener", "max_bytes",
-                 "max_wait_ms", "min_bytes", "min_one_batch", "rack", "replica_id",
-                 "version")  # fmt: skip
+                 "max_wait_ms", "min_bytes", "min_one_batch", "rack", "replica_epoch",
+                 "replica_id", "version")  # fmt: skip
 
     def __init__(
         self,
@@ -36,8 +37,10 @@ class FetchParams:
         version: int,
         rack: str = "",
         listener: str = "",
+        replica_epoch: int = -1,
     ) -> None:
         self.replica_id = replica_id
+        self.replica_epoch = replica_epoch
         self.max_wait_ms = max_wait_ms
         self.min_bytes = min_bytes
         self.max_bytes = max_bytes

@@ -28,6 +28,8 @@ class IsrChange(NamedTuple):
     """A proposed ISR, valid for the epochs that the leader knows.
 
     After an unclean election (RECOVERING), the leader's proposal says RECOVERED (KIP-704).
+    `isr_epochs` has the broker epoch with which a new member fetched, and -1 for the others: one
+    that restarts before the controller has the proposal must not become a member by it (KIP-903).
     """
 
     topic_partition: TopicPartition
@@ -36,6 +38,7 @@ class IsrChange(NamedTuple):
     partition_epoch: int
     isr: tuple[int, ...]
     leader_recovery_state: int = RECOVERED
+    isr_epochs: tuple[int, ...] = ()
 
 
 class Answered(Enum):

@@ -241,8 +241,9 @@ class Partition:
 
     # changes of the ISR
 
-    def propose_expansion(self, broker_id: int) -> IsrChange | None:
-        """Propose to add a follower, if it has caught up with this leader's epoch.
+    def propose_expansion(self, broker_id: int, broker_epoch: int = -1) -> IsrChange | None:
+        """Propose to add a follower, if it has caught up with this leader's epoch. It fetched with
+        `broker_epoch`; -1 is unknown.
 
         None while another change is pending.
         """
@@ -254,7 +255,7 @@ class Partition:
             return None
         if not self.is_live(broker_id):
             return None
-        return self._propose(self.isr | {broker_id})
+        return self._propose(self.isr | {broker_id}, broker_id, broker_epoch)
 
     def propose_shrinking(self, now_ms: int) -> IsrChange | None:
         """Propose to remove members that lag for longer than `replica.lag.time.max.ms`."""
@@ -269,7 +270,7 @@ class Partition:
         }
         return self._propose(self.isr - lagging) if lagging else None
 
-    def _propose(self, isr: frozenset[int]) -> IsrChange:
+    def _propose(self, isr: frozenset[int], joined: int = -1, epoch: int = -1) -> IsrChange:
         ordered = tuple(b for b in self.assigned_replicas if b in isr)
         change = IsrChange(
             self.topic_partition,
@@ -278,6 +279,7 @@ class Partition:
             self.partition_epoch,
             ordered,
             self.leader_recovery_state,
+            tuple(epoch if b == joined else -1 for b in ordered),
         )
         self.in_sync.propose(change)
         return change

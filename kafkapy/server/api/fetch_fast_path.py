@@ -114,6 +114,7 @@ class FetchFastPath:
             request.isolation_level,
             header.api_version,
             listener=self._context.listener,
+            replica_epoch=request.replica_state.replica_epoch,
         )
 
     def handle(self, frame: memoryview) -> Parts | Pending[Parts] | None:
@@ -150,8 +151,9 @@ class FetchFastPath:
         # The fetch waits before the positions are noted: these may commit a record, after which a
         # coordinator appends another one, and that must wake the fetch.
         pending = None if finds_records else self._park(wait, now_ms)
+        epoch = self._params.replica_epoch
         for partition, high_watermark in wait.note(now_ms):
-            replicas.followed(partition, wait.broker_id, high_watermark)
+            replicas.followed(partition, wait.broker_id, high_watermark, epoch)
         if pending is None:
             return self._answer()
         return pending.response if pending.done else pending

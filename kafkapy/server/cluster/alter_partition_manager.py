@@ -208,6 +208,7 @@ def _items(batch: list[_Proposal], by_name: bool) -> _Items:
             change.isr,
             change.leader_recovery_state,
             change.partition_epoch,
+            change.isr_epochs,
         )
         items[item] = proposal
     return items

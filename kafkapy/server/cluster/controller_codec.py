@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final
 
 from kafkapy.common.cluster_state import LeaderAndIsr
@@ -45,8 +46,10 @@ def alter_partition_request(
         if version < _BROKER_EPOCHS_VERSION:
             row.new_isr = list(item.new_isr)
         else:
-            # In ZooKeeper mode nobody sends or checks the epochs of the members.
-            row.new_isr_with_epochs = [ap.BrokerState(broker_id=b) for b in item.new_isr]
+            row.new_isr_with_epochs = [
+                ap.BrokerState(broker_id=member, broker_epoch=epoch)
+                for member, epoch in zip_longest(item.new_isr, item.isr_epochs, fillvalue=-1)
+            ]
         topic.partitions.append(row)
     return ap.AlterPartitionRequest(
         broker_id=broker_id, broker_epoch=broker_epoch, topics=list(topics.values())
@@ -64,6 +67,7 @@ def alter_partition_items(request: ap.AlterPartitionRequest) -> list[AlterPartit
             tuple(row.new_isr) or tuple(member.broker_id for member in row.new_isr_with_epochs),
             row.leader_recovery_state,
             row.partition_epoch,
+            tuple(member.broker_epoch for member in row.new_isr_with_epochs),
         )
         for topic in request.topics
         for row in topic.partitions

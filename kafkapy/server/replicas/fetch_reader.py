@@ -226,7 +226,8 @@ class FetchReader:
         if result.diverging_epoch is not None:
             return result, None
         if is_first and params.is_from_follower:
-            replicas.followed(partition, params.replica_id, high_watermark)
+            epoch = params.replica_epoch
+            replicas.followed(partition, params.replica_id, high_watermark, epoch)
         return result, partition
 
     def _nearest(

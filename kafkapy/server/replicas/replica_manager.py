@@ -203,7 +203,9 @@ class ReplicaManager:
 
     # in-sync replicas
 
-    def followed(self, partition: Partition, broker_id: int, high_watermark: int) -> None:
+    def followed(
+        self, partition: Partition, broker_id: int, high_watermark: int, broker_epoch: int
+    ) -> None:
         """Handle the fetch of a follower: the high watermark, `high_watermark` before, may have
         moved, and the follower may have caught up.
         """
@@ -214,7 +216,7 @@ class ReplicaManager:
             # thousands of partitions in a session, looking for each would cost their square.
             self.delete_records_purgatory.check(partition.topic_partition)
         if broker_id not in partition.isr:
-            change = partition.propose_expansion(broker_id)
+            change = partition.propose_expansion(broker_id, broker_epoch)
             if change is not None:
                 logger.info(
                     "[Partition %s broker=%d] Expanding ISR to %s",

@@ -368,7 +368,8 @@ class Parts:
         """A follower fetches at `end_offset`, so it has everything before."""
         topic, index = partition.topic_partition
         wanted = FetchPartition(topic, TOPIC_ID, index, end_offset, 1)
-        self.fetch_reader.fetch(FetchParams(broker_id, 0, 1, 1, 0, 17), [wanted], lambda rows: None)
+        params = FetchParams(broker_id, 0, 1, 1, 0, 17, replica_epoch=70 + broker_id)
+        self.fetch_reader.fetch(params, [wanted], lambda rows: None)
 
     def announce(
         self, *topics: str, leader: int = 1, epoch: int = 1, topic_id: Uuid = TOPIC_ID

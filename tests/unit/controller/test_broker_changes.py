@@ -5,8 +5,13 @@ from __future__ import annotations
 from kafkapy.common.cluster_state import BrokerInfo, CommandResult, Endpoint
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.controller.events import LeaderAndIsrResponse
-from tests.harness.cores.controllers import Cluster
+from kafkapy.controller.events import (
+    AlterPartition,
+    AlterPartitionItem,
+    AlterPartitionResult,
+    LeaderAndIsrResponse,
+)
+from tests.harness.cores.controllers import Cluster, topic_id
 from tests.harness.cores.znodes import run
 
 
@@ -40,6 +45,36 @@ def test_an_answer_from_an_earlier_life_of_a_broker_marks_nothing() -> None:
     assert cluster.state("t").startswith("2 [2] "), "the healthy replica keeps its partition"
     cluster.submit(LeaderAndIsrResponse(2, cluster.brokers[2].broker_epoch, result))
     assert not cluster.controller.context.is_replica_online(2, failed)
+
+
+def test_a_member_that_restarted_since_it_was_proposed_is_refused() -> None:
+    """The leader's proposal was sent again and again until there was a controller. Meanwhile the
+    follower lost power, and the end of its log: elected now, it would lose what was acknowledged.
+    """
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (2, 3)})
+    cluster.alter_isr("t", (2,))
+    state = cluster.controller.context.leadership[TopicPartition("t", 0)]
+    earlier_epoch = cluster.brokers[3].broker_epoch
+    cluster.kill(3)
+    cluster.restart(3)
+    now = cluster.controller.context.leadership[TopicPartition("t", 0)]
+    assert now == state, "it was no member: its restart left the state as it was"
+
+    def propose(*epochs: int) -> ErrorCode:
+        key = ("t", topic_id(0), 0)
+        item = AlterPartitionItem(
+            *key, state.leader_epoch, (2, 3), 0, state.partition_epoch, (-1, *epochs)
+        )
+        answers: list[AlterPartitionResult] = []
+        epoch = cluster.brokers[2].broker_epoch
+        cluster.submit(AlterPartition(2, epoch, [item], answers.append))
+        return answers[0].rows[0][1]
+
+    assert propose(earlier_epoch) is ErrorCode.INELIGIBLE_REPLICA
+    assert cluster.state("t").startswith("2 [2] ")
+    assert propose(cluster.brokers[3].broker_epoch) is ErrorCode.NONE
+    assert cluster.state("t").startswith("2 [2,3] ")
 
 
 def test_a_replica_that_is_sound_again_leads_at_once() -> None:

@@ -3,8 +3,8 @@
 Behaviour: the controller writes the ISRs that a leader proposes, and answers with the state of each
 partition. A broker that is not the controller answers NOT_CONTROLLER. Version notes: 1 leader
 recovery state (KIP-704); 2 topic ids, and INELIGIBLE_REPLICA, which older leaders see as
-OPERATION_NOT_ATTEMPTED (KIP-841); 3 broker epochs of the members (KIP-903), which ZooKeeper mode
-does not check.
+OPERATION_NOT_ATTEMPTED (KIP-841); 3 broker epochs of the members (KIP-903), which Apache Kafka does
+not check in ZooKeeper mode.
 """
 
 from __future__ import annotations

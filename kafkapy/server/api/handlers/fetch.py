@@ -154,6 +154,7 @@ class Handler:
             version,
             request.rack_id if version >= READS_FOLLOWERS_VERSION else "",
             context.listener,
+            request.replica_state.replica_epoch,
         )
 
     def _read_in_slices(

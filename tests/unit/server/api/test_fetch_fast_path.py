@@ -217,16 +217,20 @@ def test_a_fetch_counts_for_each_partition_of_the_session(parts: Parts) -> None:
         assert partition(parts, index).remote_replicas[2].last_caught_up_ms == now_ms
 
 
-def test_a_follower_that_caught_up_is_proposed(parts: Parts) -> None:
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_a_follower_that_caught_up_is_proposed(parts: Parts, is_fast: bool) -> None:
     parts.lead(index=1, isr=(1, 3), replicas=(1, 2, 3), leader_epoch=1, partition_epoch=1)
     parts.announce("t")
-    asking = follower(parts)
+    asking = follower(parts) if is_fast else without_fast_path(follower(parts))
     proposed: list[frozenset[int]] = []
     parts.replicas.on_isr_change = lambda _, change: proposed.append(frozenset(change.isr))
     partition(parts, 1).is_live = lambda broker_id: True
     asking.leader_epoch = 1
     asking.send(1)
     assert proposed == [frozenset({1, 2, 3})]
+    pending = partition(parts, 1).in_sync.pending
+    assert pending is not None
+    assert dict(zip(pending.isr, pending.isr_epochs, strict=True)) == {1: -1, 2: 1, 3: -1}
 
 
 def test_a_wrong_epoch_of_the_session_is_refused_by_the_general_path(parts: Parts) -> None:

@@ -114,6 +114,7 @@ def shrink(partition: Partition, isr: tuple[int, ...] = (1, 2)) -> IsrChange:
         partition.leader_epoch,
         partition.partition_epoch,
         isr,
+        isr_epochs=(BROKER_EPOCH,),
     )
     partition.in_sync.propose(change)
     return change
@@ -145,7 +146,8 @@ def test_the_own_controller_commits_and_who_waited_is_woken(leader: Leader) -> N
             propose(manager, partition, (1,))
             event = await manager.event(1)
             assert (event.broker_id, event.broker_epoch) == (1, BROKER_EPOCH)
-            assert event.items == [AlterPartitionItem("", TOPIC_ID, 0, LEADER_EPOCH, (1,), 0, 0)]
+            expected = ("", TOPIC_ID, 0, LEADER_EPOCH, (1,), 0, 0, (BROKER_EPOCH,))
+            assert event.items == [AlterPartitionItem(*expected)]
             assert (set(partition.isr), partition.log.high_watermark) == ({1, 2, 3}, 0)
             event.reply(grant(event.items))
             assert await manager.woken.at_least(1) == [partition]

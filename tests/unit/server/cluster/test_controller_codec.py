@@ -41,23 +41,21 @@ def over_the_wire(message: Message, version: int) -> Any:
 
 @st.composite
 def item_lists(draw: st.DrawFn) -> list[AlterPartitionItem]:
-    return [
-        AlterPartitionItem(
-            topic,
-            TOPICS[topic],
-            index,
-            draw(ids),
-            draw(isrs),
-            draw(st.sampled_from([0, 1])),
-            draw(ids),
-        )
-        for topic, index in sorted(draw(st.sets(placed, max_size=5)))
-    ]
+    items = []
+    for topic, index in sorted(draw(st.sets(placed, max_size=5))):
+        isr, recovery = draw(isrs), draw(st.sampled_from([0, 1]))
+        epochs = tuple(draw(st.integers(-1, 2**62)) for _ in isr)
+        epoch, partition_epoch = draw(ids), draw(ids)
+        key = (topic, TOPICS[topic], index)
+        items.append(AlterPartitionItem(*key, epoch, isr, recovery, partition_epoch, epochs))
+    return items
 
 
 def item_in(version: int, item: AlterPartitionItem) -> AlterPartitionItem:
     """The part of an item that this version can encode."""
     recovery = item.leader_recovery_state if version >= 1 else RECOVERED
+    if version < 3:
+        item = item._replace(isr_epochs=())
     if version < 2:
         return item._replace(topic_id=ZERO_UUID, leader_recovery_state=recovery)
     return item._replace(topic="", leader_recovery_state=recovery)

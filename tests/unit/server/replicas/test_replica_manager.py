@@ -350,6 +350,8 @@ def test_a_follower_that_caught_up_is_proposed_for_the_isr_if_it_lives(parts: Pa
     assert proposed == []
     parts.tell_follower_has(partition, 2)
     assert proposed == [(1, 2)]
+    assert partition.in_sync.pending is not None
+    assert partition.in_sync.pending.isr_epochs == (-1, 72)
 
 
 def test_a_follower_that_lags_too_long_is_proposed_to_leave(parts: Parts) -> None:
