@@ -130,7 +130,7 @@ class Workload:
             for number in range(2)
         ]
         self.readers += [
-            Reader(Poller(*common, "assigned")),
+            Reader(Poller(*common, "assigned", beside_apache=cluster.is_mixed)),
             *(
                 Reader(Poller(*common, name, GROUP, log=cluster.directory / f"{name}.log"))
                 for name in ("member-1", "member-2")

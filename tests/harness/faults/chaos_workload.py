@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import threading
 import time
 from collections import Counter, defaultdict
@@ -26,6 +27,7 @@ PADDING = b"x" * 80
 DELIVERY_LIMIT_S = 90.0
 STOP_LIMIT_S = DELIVERY_LIMIT_S + 30
 AT_ONCE = 2
+_SILENCE_S = 10.0
 """Records that a writer produces to a partition in one go: half the requests of one at a time."""
 QUICK_TO_RECONNECT = {
     "reconnect.backoff.ms": 50,
@@ -220,6 +222,7 @@ class Poller:
     An assigned one resets nothing: a position that the cluster says it never had is kept in
     `lost_positions`, and it goes on there. It assigns itself anew when a broker does not know the
     topic, as one of Apache Kafka's that has just started; librdkafka may fetch no more otherwise.
+    With `beside_apache` also when nothing came for 10 s: librdkafka does not always tell.
     """
 
     def __init__(
@@ -232,6 +235,8 @@ class Poller:
         group: str | None = None,
         mode: Mode = Mode.SUBSCRIBE,
         log: Path | None = None,
+        *,
+        beside_apache: bool = False,
     ) -> None:
         """A member of `group`, which is of the kind `mode`, or an assigned one without a group. The
         file `log` has what librdkafka says of the group."""
@@ -239,6 +244,8 @@ class Poller:
         self.mode = Mode.ASSIGN if group is None else mode
         self.position = [0] * partitions
         self.lost_positions: list[Refusal] = []
+        self._silence_limit_s = _SILENCE_S if beside_apache and group is None else math.inf
+        self._heard_s = time.monotonic()
         self.errors: dict[str, int] = defaultdict(int)
         self._topic = topic
         self._history = history
@@ -279,6 +286,10 @@ class Poller:
             rows[message.partition()].append((message.offset(), value))
             self.position[message.partition()] = message.offset() + 1
         at = time.monotonic()
+        if rows or at - self._heard_s > self._silence_limit_s:
+            self._heard_s = at
+            if not rows:
+                self._assign()
         found = [Poll(self.name, self.mode, p, *run_of(run), at) for p, run in rows.items()]
         self._history.polls += found
         return found

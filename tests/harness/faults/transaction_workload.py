@@ -351,10 +351,11 @@ class TransactionWorkload(Workload):
         self.copiers = [Copier(seat, self._origin) for seat in seats[1]]
         self.writers = [*self.workers, *self.copiers]
         log, copies = (self.transactions.topics[topic] for topic in (TOPIC, COPIES))
+        is_mixed = cluster.is_mixed
         self.readers = [
-            Reader(Poller(servers, TOPIC, partitions, log, "assigned")),
+            Reader(Poller(servers, TOPIC, partitions, log, "assigned", beside_apache=is_mixed)),
             Reader(Poller(servers, TOPIC, partitions, log, "member", GROUP)),
-            Reader(Poller(servers, COPIES, partitions, copies, "assigned")),
+            Reader(Poller(servers, COPIES, partitions, copies, "assigned", beside_apache=is_mixed)),
         ]
         for party in self.writers:
             party.start()
