@@ -104,8 +104,10 @@ async def on_leader_and_isr_response(parts: ControllerParts, event: LeaderAndIsr
         offline = [PartitionReplica(p, broker_id) for p in newly_failed]
         await _on_replicas_offline(parts, offline)
     if before & fine:
-        # The broker lacked descriptors; its disk is sound. Kafka elects at the next change only.
+        # The broker lacked descriptors; its disk is sound. Kafka elects and deletes at the next
+        # change of a broker only.
         await parts.partitions.trigger_online()
+        await parts.deletion.resume({partition.topic for partition in before & fine})
 
 
 async def _on_startup(parts: ControllerParts, new: set[int]) -> None:
