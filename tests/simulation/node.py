@@ -118,6 +118,7 @@ class Node:
         self.process: SimProcess | None = None
         self.broker: Broker | None = None
         self.is_serving = False
+        self.is_stopping = False
         self.life = 0
         self.last_power_cut_us = -1
         self.on_death: Callable[[Node], None] = lambda node: None
@@ -248,6 +249,7 @@ class Node:
             return
         self._world.trace.note(self.host, "is told to stop")
         self.is_serving = False
+        self.is_stopping = True
 
         async def work() -> None:
             await broker.stop()
@@ -293,6 +295,7 @@ class Node:
         self.process = None
         self.broker = None
         self.is_serving = False
+        self.is_stopping = False
         process.kill()
         self._world.network.process_ended(process, says_goodbye)
         self.disk.process_ended()
