@@ -220,6 +220,10 @@ def finish_loading(core: Core, now_ms: int, partition: int) -> None:
             group.consumer = None
     held.groups = {name: group for name, group in held.groups.items() if not group.is_blank}
     held.loading = False
+    for group in list(held.groups.values()) if held.deleted else ():
+        if group.consumer is None or group.consumer.holds_offsets:
+            core.expire_offsets(group, held.deleted, core.clock.time_ms())
+    held.deleted.clear()
     core.log.info(
         "Finished loading %d groups from %s-%d", len(held.groups), GROUP_METADATA_TOPIC, partition
     )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.topic_partition import partition_for_key
+from kafkapy.common.topic_partition import TopicPartition, partition_for_key
 from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
 from kafkapy.coordinator.groups.record_codec import fits_record
@@ -26,6 +26,8 @@ class OffsetsPartition:
     groups: dict[str, Group] = field(default_factory=dict)
     open_transactions: dict[int, set[str]] = field(default_factory=dict)
     """The groups in which each producer has offsets pending."""
+    deleted: set[TopicPartition] = field(default_factory=set)
+    """Partitions that were deleted during the load, whose offsets go when it ends."""
 
 
 class GroupRegistry:

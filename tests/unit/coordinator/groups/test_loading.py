@@ -175,6 +175,22 @@ def test_a_deleted_group_is_not_back_with_the_marker_of_a_transaction() -> None:
         assert fetched(coordinator) == FetchedOffset()
 
 
+def test_a_partition_that_is_deleted_during_the_load_leaves_no_offset() -> None:
+    shell = GroupShell(load=False)
+    coordinator = shell.coordinator
+    coordinator.start_loading(0, 3)
+    coordinator.replay(0, 0, commit(1))
+    shell.perform(coordinator.on_partitions_deleted([T0], 2_000))
+    coordinator.replay(0, 1, commit(2))
+    coordinator.replay(0, 2, commit(5, "other"))
+    shell.perform(coordinator.finish_loading(0, 0))
+    assert fetched(coordinator) == fetched(coordinator, group_id="other") == FetchedOffset()
+    assert [r.key for append in shell.appends for r in append.records] == [
+        offset_key("g", T0),
+        offset_key("other", T0),
+    ]
+
+
 def transactional(*records: RecordData, base_offset: int) -> bytes:
     return build_batch(
         records,
