@@ -540,16 +540,14 @@ class Broker:
 
     def _build_admin(self) -> None:
         config = self.config
-        self._topic_admin = TopicAdmin(
-            self._store,
-            self._metadata,
-            self.random,
-            TopicDefaults.from_config(config),
-        )
-        self._scram_admin = ScramAdmin(self._store)
-        self._quota_admin = QuotaAdmin(self._store, resolve, config.is_alone)
+        defaults = TopicDefaults.from_config(config)
+        self._topic_admin = TopicAdmin(self._store, self._metadata, self.random, defaults)
+        changing = asyncio.Lock()
+        self._scram_admin = ScramAdmin(self._store, changing)
+        self._quota_admin = QuotaAdmin(self._store, changing, resolve, config.is_alone)
         self._config_admin = ConfigAdmin(
             self._store,
+            changing,
             self._metadata,
             lambda: self._configs.layers,
             self._broker_id,

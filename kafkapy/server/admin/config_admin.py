@@ -8,6 +8,7 @@ cluster, but any broker may do it; a broker's own configs only that broker.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -70,6 +71,7 @@ class ConfigAdmin:
     def __init__(
         self,
         store: ZkStore,
+        changing: asyncio.Lock,
         metadata: MetadataCache,
         layers: Callable[[], BrokerConfigLayers],
         broker_id: int,
@@ -77,11 +79,15 @@ class ConfigAdmin:
         check_own: Callable[[Mapping[str, str]], object],
         passwords: DynamicPasswords,
     ) -> None:
-        """`layers` are this broker's configs; `current` gives the values in force of those that
+        """`changing` is held from reading an entity's configs until some of them are changed: of
+        two requests at once, the second would take back what the first changed.
+
+        `layers` are this broker's configs; `current` gives the values in force of those that
         are set, which bound steps of thread counts;
         `check_own` refuses with ConfigError what this broker's own configs must not become."""
         self._passwords = passwords
         self._store = store
+        self._changing = changing
         self._metadata = metadata
         self._layers = layers
         self._broker_id = broker_id
@@ -108,7 +114,8 @@ class ConfigAdmin:
             raise _null_value(nulls)
         given = {key: value for key, value in configs.items() if value is not None}
         entity_type, entity = self._entity(resource_type, name)
-        await self._set(entity_type, entity, given, validate_only)
+        async with self._changing:
+            await self._set(entity_type, entity, given, validate_only)
 
     async def change(
         self,
@@ -120,11 +127,13 @@ class ConfigAdmin:
         """Change some dynamic configs of a resource. Raises as `replace`."""
         _check_ops(ops)
         entity_type, entity = self._entity(resource_type, name)
-        configs = await self._store.configs.get(entity_type, entity)
-        if entity_type == "brokers":
-            configs = self._passwords.plain(configs)
-        definitions = _DEFINITIONS.get(entity_type, self._layers().definitions)
-        await self._set(entity_type, entity, _applied(configs, ops, definitions), validate_only)
+        async with self._changing:
+            configs = await self._store.configs.get(entity_type, entity)
+            if entity_type == "brokers":
+                configs = self._passwords.plain(configs)
+            definitions = _DEFINITIONS.get(entity_type, self._layers().definitions)
+            changed = _applied(configs, ops, definitions)
+            await self._set(entity_type, entity, changed, validate_only)
 
     async def _set(
         self, entity_type: str, entity: str, configs: Mapping[str, str], validate_only: bool

@@ -4,6 +4,7 @@ Whether a quota can be met is not asked: 0 is one, and NaN bytes are 0."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -56,9 +57,15 @@ class QuotaOp(NamedTuple):
 class QuotaAdmin:
     """Quotas of all entities, over the store."""
 
-    def __init__(self, store: ZkStore, resolve: Resolve, is_alone: bool = False) -> None:
-        """`is_alone` where no broker of Apache Kafka can read the znodes."""
+    def __init__(
+        self, store: ZkStore, changing: asyncio.Lock, resolve: Resolve, is_alone: bool = False
+    ) -> None:
+        """`changing` as `ConfigAdmin`'s: a user's credentials are in the same node.
+
+        `is_alone` where no broker of Apache Kafka can read the znodes.
+        """
         self._configs = store.configs
+        self._changing = changing
         self._resolve = resolve
         self._is_alone = is_alone
 
@@ -94,6 +101,17 @@ class QuotaAdmin:
                 STALE_CONTROLLER_EPOCH (there is no controller); nothing has changed.
         """
         entity_type, name, keys = await self._place(entity)
+        async with self._changing:
+            await self._alter(entity_type, name, keys, ops, validate_only)
+
+    async def _alter(
+        self,
+        entity_type: str,
+        name: str,
+        keys: Sequence[str],
+        ops: Sequence[QuotaOp],
+        validate_only: bool,
+    ) -> None:
         configs = await self._configs.get(entity_type, name)
         for op in ops:
             if op.value is None:

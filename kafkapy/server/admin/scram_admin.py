@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -58,8 +59,10 @@ class Upsertion(NamedTuple):
 class ScramAdmin:
     """Credentials of all users, over the store."""
 
-    def __init__(self, store: ZkStore) -> None:
+    def __init__(self, store: ZkStore, changing: asyncio.Lock) -> None:
+        """`changing` as `ConfigAdmin`'s: a user's quotas are in the same node."""
         self._configs = store.configs
+        self._changing = changing
 
     async def describe(self, users: Sequence[str], pace: Pace) -> list[Described]:
         """Describe these users, or all that have credentials if none is named."""
@@ -106,7 +109,8 @@ class ScramAdmin:
         for user, wanted in by_user.items():
             refusal = _refusal(wanted)
             await pace.spend(ROW_UNITS if refusal else CHANGE_UNITS)
-            results[user] = refusal or await self._alter(user, wanted)
+            async with self._changing:
+                results[user] = refusal or await self._alter(user, wanted)
         return results
 
     async def _alter(self, user: str, changes: Sequence[Deletion | Upsertion]) -> ApiError | None:

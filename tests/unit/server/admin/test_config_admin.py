@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,7 +36,8 @@ def admin(store: ZkStore, check_own: Check = nothing_more, secret: str = "") -> 
     current = {"num.io.threads": 8}
     passwords = DynamicPasswords({SECRET: secret} if secret else {}, SeededRandom(1).bytes)
     layers = BrokerConfigLayers(BROKER_CONFIGS)
-    return ConfigAdmin(store, cache, lambda: layers, 1, lambda: current, check_own, passwords)
+    lock = asyncio.Lock()
+    return ConfigAdmin(store, lock, cache, lambda: layers, 1, lambda: current, check_own, passwords)
 
 
 def change(store: ZkStore, *ops: tuple[str, int, str | None], name: str = "t") -> dict[str, str]:
@@ -60,6 +62,26 @@ def test_replacing_drops_what_is_not_named() -> None:
         run(admin(store).replace(ResourceType.TOPIC, "t", configs))
     assert run(store.configs.get("topics", "t")) == {"segment.bytes": "98"}
     assert notified(store) == [ConfigChange("topics", "t")] * 2
+
+
+def test_changes_at_the_same_time_keep_each_other() -> None:
+    store = admins.store()
+    get = store.configs.get
+
+    async def slow_get(entity_type: str, name: str) -> dict[str, str]:
+        found = await get(entity_type, name)
+        await asyncio.sleep(0)
+        return found
+
+    async def scenario() -> None:
+        store.configs.get = slow_get  # type: ignore[method-assign]
+        changes = ("retention.ms", SET, "1"), ("segment.bytes", SET, "99")
+        one = admin(store)
+        made = [one.change(ResourceType.TOPIC, "t", [each]) for each in changes]
+        await asyncio.gather(*made)
+
+    asyncio.run(scenario())
+    assert run(get("topics", "t")) == {"retention.ms": "1", "segment.bytes": "99"}
 
 
 def test_incremental_changes_keep_the_rest() -> None:

@@ -3,6 +3,7 @@ Apache Kafka 3.9.1 answered the same requests."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 
 import pytest
@@ -57,7 +58,7 @@ def admin(store: ZkStore) -> QuotaAdmin:
             await store.configs.set(kind, name, configs)
 
     run(fill())
-    return QuotaAdmin(store, look_up)
+    return QuotaAdmin(store, asyncio.Lock(), look_up)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_without_a_controller_no_quota_changes() -> None:
     store = ZkStore(server().connect())
     run(store.create_persistent_paths())
     with pytest.raises(ApiError) as refused:
-        run(QuotaAdmin(store, look_up).alter({"user": "u"}, [], False))
+        run(QuotaAdmin(store, asyncio.Lock(), look_up).alter({"user": "u"}, [], False))
     assert refused.value.code is ErrorCode.STALE_CONTROLLER_EPOCH
 
 
@@ -262,8 +263,12 @@ def test_a_lone_broker_takes_addresses_that_kafkas_could_not_read() -> None:
     entity = {"ip": "::1"}
     ops = [QuotaOp("connection_creation_rate", 5.0)]
     with pytest.raises(ApiError, match="%3A%3A1 is not a valid IP or resolvable host"):
-        run(QuotaAdmin(store, numbers).alter(entity, ops, False))
-    run(QuotaAdmin(store, numbers, is_alone=True).alter(entity, ops, False))
+        run(QuotaAdmin(store, asyncio.Lock(), numbers).alter(entity, ops, False))
+    run(QuotaAdmin(store, asyncio.Lock(), numbers, is_alone=True).alter(entity, ops, False))
     assert run(store.configs.get("ips", "%3A%3A1")) == {"connection_creation_rate": "5"}
     with pytest.raises(ApiError, match="nobody is not a valid IP or resolvable host"):
-        run(QuotaAdmin(store, numbers, is_alone=True).alter({"ip": "nobody"}, ops, False))
+        run(
+            QuotaAdmin(store, asyncio.Lock(), numbers, is_alone=True).alter(
+                {"ip": "nobody"}, ops, False
+            )
+        )

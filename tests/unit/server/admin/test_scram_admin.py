@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.security.sasl.scram import ScramCredential, ScramMechanism
+from kafkapy.server.admin.quota_admin import QuotaAdmin, QuotaOp
 from kafkapy.server.admin.scram_admin import Deletion, Described, ScramAdmin, Upsertion
 from kafkapy.server.requests.turns import Turns
 from kafkapy.zk.stores.store import ZkStore
@@ -22,7 +24,8 @@ class Admin:
 
     def __init__(self, has_controller: bool = True) -> None:
         self.store = ZkStore(server().connect())
-        self.admin = ScramAdmin(self.store)
+        self.changing = asyncio.Lock()
+        self.admin = ScramAdmin(self.store, self.changing)
         run(self.store.create_persistent_paths())
         if has_controller:
             run(self.store.election.elect(1, 0))
@@ -54,6 +57,32 @@ def test_what_is_set_is_stored_told_of_and_described() -> None:
     expected = Described("a b", {SHA_256: 8192, SHA_512: 4096})
     assert cluster.describe("a b") == [expected]
     assert cluster.describe() == [expected]
+
+
+def test_a_quota_that_is_set_at_the_same_time_takes_no_credential_back() -> None:
+    """Both are stored in the user's node."""
+    cluster = Admin()
+    configs, get = cluster.store.configs, cluster.store.configs.get
+
+    async def slow_get(entity_type: str, name: str) -> dict[str, str]:
+        found = await get(entity_type, name)
+        await asyncio.sleep(0)
+        return found
+
+    async def look_up(host: str) -> str | None:
+        return None
+
+    async def scenario() -> None:
+        configs.get = slow_get  # type: ignore[method-assign]
+        await asyncio.gather(
+            QuotaAdmin(cluster.store, cluster.changing, look_up).alter(
+                {"user": "alice"}, [QuotaOp("producer_byte_rate", 5.0)], validate_only=False
+            ),
+            cluster.admin.alter([upsertion("alice")], Turns().pace()),
+        )
+
+    asyncio.run(scenario())
+    assert sorted(run(get("users", "alice"))) == ["SCRAM-SHA-256", "producer_byte_rate"]
 
 
 def test_a_deletion_leaves_the_rest() -> None:
