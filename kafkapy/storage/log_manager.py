@@ -232,12 +232,15 @@ class LogManager:
         """Make a log serve its partition."""
         self.logs[log.topic_partition] = log
         self._dirs[log.log_dir].logs += 1
-        log.local.on_lowered = partial(self._lowered, log)
+        # By its name: a log that refers to itself would never be freed.
+        log.local.on_lowered = partial(self._lowered, log.topic_partition, log.log_dir)
 
-    def _lowered(self, log: UnifiedLog) -> None:
+    def _lowered(self, topic_partition: TopicPartition, log_dir: str) -> None:
         """Checkpoint a truncation of what was flushed, and perhaps cleaned."""
-        self.checkpoint_recovery_points_of(log.log_dir)
-        self.on_log_truncated(log)
+        self.checkpoint_recovery_points_of(log_dir)
+        log = self.logs.get(topic_partition)
+        if log is not None:
+            self.on_log_truncated(log)
 
     def take_out(self, log: UnifiedLog) -> None:
         """Stop serving a log: its directory is renamed now, durably, and removed later."""
