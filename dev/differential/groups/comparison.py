@@ -20,6 +20,7 @@ from dev.differential.groups.operations import (
     DeleteGroup,
     DeleteOffsets,
     Describe,
+    FetchOffsets,
     ListStates,
     Operation,
     Pass,
@@ -50,26 +51,34 @@ class Course:
         self.pair = pair
         self.found: Found | None = None
         self.is_over = False
+        self._may_delete_pending = _may_delete_pending(operations)
 
     def compare(self, number: int, operation: Operation) -> None:
         """Look at what a step did."""
         outcomes = self.pair[0].arrived(), self.pair[1].arrived()
         if outcomes[0] != outcomes[1]:
-            if not self._is_known(number, operation):
+            if not self._is_known(operation):
                 self.found = Found(f"operation {number}, {operation}", outcomes)
             self.is_over = True
         elif self.pair[0].leader != self.pair[1].leader:
             self.is_over = True
 
-    def _is_known(self, number: int, operation: Operation) -> bool:
+    def _is_known(self, operation: Operation) -> bool:
         """Whether the page names the reason of a difference: Apache Kafka keeps a group whose last
-        offsets were pending and are deleted until the transaction ends."""
-        before = self.operations[:number]
-        return (
-            isinstance(operation, Describe | ListStates | DeleteGroup)
-            and any(isinstance(each, CommitInTransaction) for each in before)
-            and any(isinstance(each, DeleteOffsets | DeleteGroup) for each in before)
+        offsets were pending and are deleted until the transaction ends, and has such offsets again
+        after a restart."""
+        return self._may_delete_pending and isinstance(
+            operation, Describe | ListStates | DeleteGroup | FetchOffsets
         )
+
+
+def _may_delete_pending(operations: Sequence[Operation]) -> bool:
+    """Whether a deletion comes after a commit in a transaction."""
+    kinds = [type(operation) for operation in operations]
+    if CommitInTransaction not in kinds:
+        return False
+    after = kinds[kinds.index(CommitInTransaction) :]
+    return DeleteOffsets in after or DeleteGroup in after
 
 
 class GroupComparison:
