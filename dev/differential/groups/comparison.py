@@ -56,11 +56,11 @@ class Course:
     def compare(self, number: int, operation: Operation) -> None:
         """Look at what a step did."""
         outcomes = self.pair[0].arrived(), self.pair[1].arrived()
-        if outcomes[0] != outcomes[1]:
+        if self.pair[0].leader != self.pair[1].leader:
+            self.is_over = True  # and only the leader's answer has the members
+        elif outcomes[0] != outcomes[1]:
             if not self._is_known(operation):
                 self.found = Found(f"operation {number}, {operation}", outcomes)
-            self.is_over = True
-        elif self.pair[0].leader != self.pair[1].leader:
             self.is_over = True
 
     def _is_known(self, operation: Operation) -> bool:
