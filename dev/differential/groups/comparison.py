@@ -123,7 +123,7 @@ class GroupComparison:
             await asyncio.gather(*(group.close() for group in course.pair))
 
     def _restart(self, is_clean: bool) -> None:
-        for system in self._systems:
+        for system in reversed(self._systems):  # sessions run out while the slower one starts
             system.restart(is_clean)
 
     def _course(self, operations: Sequence[Operation], activity: Activity) -> Course:
