@@ -93,11 +93,19 @@ class System:
 
     def restart(self, is_clean: bool) -> None:
         """Stop or kill the broker, and start it again."""
+        self.stop(is_clean)
+        self.start()
+
+    def stop(self, is_clean: bool) -> None:
+        """Stop or kill the broker."""
         self.wire.close()
         if is_clean:
             self._broker.stop()
         else:
             self._broker.kill()
+
+    def start(self) -> None:
+        """Start the broker again."""
         self._expect_no_registration()
         self._broker.start()
         self.wire = self._connect()

@@ -123,8 +123,10 @@ class GroupComparison:
             await asyncio.gather(*(group.close() for group in course.pair))
 
     def _restart(self, is_clean: bool) -> None:
-        for system in reversed(self._systems):  # sessions run out while the slower one starts
-            system.restart(is_clean)
+        for system in self._systems:
+            system.stop(is_clean)
+        for system in reversed(self._systems):  # sessions would end while the slower one starts
+            system.start()
 
     def _course(self, operations: Sequence[Operation], activity: Activity) -> Course:
         self._groups += 1
