@@ -237,7 +237,7 @@ class Workload:
         answers = [answer for writer in self.writers for answer in writer.refusals]
         answers += [lost for reader in self.readers for lost in reader.poller.lost_positions]
         leaders.allow(answers, found, allowed)
-        closing = {reader.name for reader in self.readers if reader.is_closing}
+        closing = {party.name for party in self._parties() if party.is_closing}
         for case in list(found["not-ended"]):
             if case.split()[-1] in closing:
                 found["not-ended"].remove(case)

@@ -66,10 +66,14 @@ def logger_to(file: Path) -> logging.Logger:
 
 
 class Party(threading.Thread):
-    """A thread with clients of librdkafka, which continues until it is told to stop."""
+    """A thread with clients of librdkafka, which continues until it is told to stop.
+
+    `is_closing` is set once it only closes its consumer.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, daemon=True)
+        self.is_closing = False
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -314,12 +318,11 @@ class Poller:
 
 
 class Reader(Party):
-    """A party that polls. `is_closing` is set once it only closes its consumer."""
+    """A party that polls."""
 
     def __init__(self, poller: Poller) -> None:
         super().__init__(poller.name)
         self.poller = poller
-        self.is_closing = False
         self.start()
 
     def run(self) -> None:
