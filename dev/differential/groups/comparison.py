@@ -68,7 +68,7 @@ class Course:
         offsets were pending and are deleted until the transaction ends, and has such offsets again
         after a restart."""
         return self._may_delete_pending and isinstance(
-            operation, Describe | ListStates | DeleteGroup | FetchOffsets
+            operation, Describe | ListStates | DeleteGroup | DeleteOffsets | FetchOffsets
         )
 
 
