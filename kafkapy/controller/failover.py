@@ -101,7 +101,8 @@ async def _elect_after_restarts(
             parts.config.broker_id,
             len(restarted),
         )
-        # A broker that has just started takes what is missing in the first ones for deleted.
+        # A broker that has just started takes a partition for deleted that it has not been sent
+        # with others of its topic.
         parts.send_update_metadata(context.broker_ids, sorted(context.leadership))
         await parts.partitions.handle(restarted, PartitionState.ONLINE)
         context.offline_dirs.clear()

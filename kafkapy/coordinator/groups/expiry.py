@@ -69,4 +69,4 @@ def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_m
 def _offset_groups(core: Core) -> list[Group]:
     """All groups but share groups, which stay until they are deleted."""
     groups = core.registry.loaded_groups()
-    return [group for group in groups if group.consumer is None or group.consumer.holds_offsets]
+    return [group for group in groups if group.holds_offsets]

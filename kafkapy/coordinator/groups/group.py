@@ -152,6 +152,11 @@ class Group:
         return not (has_state or self.offsets.any)
 
     @property
+    def holds_offsets(self) -> bool:
+        """Whether its members commit offsets: it is no share group."""
+        return self.consumer is None or self.consumer.holds_offsets
+
+    @property
     def is_empty(self) -> bool:
         """Whether it has no members of either protocol."""
         return self.state is EMPTY and (self.consumer is None or not self.consumer.members)

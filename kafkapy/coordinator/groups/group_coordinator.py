@@ -347,7 +347,7 @@ class GroupCoordinator:
         loading.loaded_is_unreplicated(self._core, partition)
 
     def loaded_is_replicated(self, partition: int, leader_epoch: int) -> None:
-        """It has come to that end."""
+        """The high watermark has reached the end of the log that was loaded."""
         loading.loaded_is_replicated(self._core, partition, leader_epoch)
 
     def unload(self, partition: int, leader_epoch: int | None = None) -> GroupEffects:

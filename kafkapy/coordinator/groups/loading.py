@@ -221,7 +221,7 @@ def finish_loading(core: Core, now_ms: int, partition: int) -> None:
     held.groups = {name: group for name, group in held.groups.items() if not group.is_blank}
     held.loading = False
     for group in list(held.groups.values()) if held.deleted else ():
-        if group.consumer is None or group.consumer.holds_offsets:
+        if group.holds_offsets:
             core.expire_offsets(group, held.deleted, core.clock.time_ms())
     held.deleted.clear()
     core.log.info(
@@ -245,7 +245,7 @@ def loaded_is_unreplicated(core: Core, partition: int) -> None:
 
 
 def loaded_is_replicated(core: Core, partition: int, leader_epoch: int) -> None:
-    """Now it has."""
+    """Every new leader has the end of the log that was loaded."""
     held = core.registry.partitions.get(partition)
     if held is not None and held.leader_epoch == leader_epoch and not held.loading:
         for consumer in _consumers(held):

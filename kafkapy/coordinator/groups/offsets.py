@@ -76,7 +76,7 @@ def _check(core: Core, group: Group, request: CommitOffsets) -> ErrorCode:
         if group.state is EMPTY:
             return ErrorCode.NONE  # an administrator, or a consumer that assigns itself
         if request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None:
-            is_producer = request.producer is not None  # that does not say for whom it commits
+            is_producer = request.producer is not None  # it need not name a member
             return ErrorCode.NONE if is_producer else ErrorCode.UNKNOWN_MEMBER_ID
     error = group.check_member(request.member_id, request.group_instance_id)
     if error is ErrorCode.NONE and request.generation_id != group.generation_id:
@@ -145,7 +145,7 @@ def delete_offsets(core: Core, token: Token, request: DeleteOffsets) -> None:
     group = None
     if result.error is ErrorCode.NONE:
         group = core.registry.find(request.group_id)
-        if group is None or (group.consumer is not None and not group.consumer.holds_offsets):
+        if group is None or not group.holds_offsets:
             result.error = ErrorCode.GROUP_ID_NOT_FOUND
         elif group.state is not EMPTY and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
             result.error = ErrorCode.NON_EMPTY_GROUP

@@ -422,33 +422,17 @@ def test_a_checkpoint_beyond_the_log_counts_for_nothing(tmp_path: Path) -> None:
     assert clean(builder)
 
 
-def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", ["compact", "delete"])
+def test_a_deleted_log_is_forgotten(tmp_path: Path, policy: str) -> None:
     builder = fill(compacted(tmp_path))
     worker = cleaner(builder)
     cleaning = worker.next_cleaning(NOW_MS)
     assert cleaning is not None
     cleaning.run()
     assert worker.commit(cleaning, NOW_MS)
+    builder.manager.update_topic_config("orders", {"cleanup.policy": policy})
     builder.manager.delete_log(builder.topic_partition)
     assert (tmp_path / "cleaner-offset-checkpoint").read_bytes() == b"0\n0\n"
-    builder.log = builder.manager.get_or_create_log(
-        builder.topic_partition, TOPIC_ID, builder.configs, True
-    )
-    fill(builder, 20)
-    again = worker.next_cleaning(NOW_MS)
-    assert again is not None
-    assert again.plan.first_dirty_offset == 0
-
-
-def test_a_log_that_is_deleted_when_it_is_not_compacted_is_forgotten_too(tmp_path: Path) -> None:
-    builder = fill(compacted(tmp_path))
-    worker = cleaner(builder)
-    cleaning = worker.next_cleaning(NOW_MS)
-    assert cleaning is not None
-    cleaning.run()
-    assert worker.commit(cleaning, NOW_MS)
-    builder.manager.update_topic_config("orders", {"cleanup.policy": "delete"})
-    builder.manager.delete_log(builder.topic_partition)
     builder.log = builder.manager.get_or_create_log(
         builder.topic_partition, TOPIC_ID, builder.configs, True
     )

@@ -7,8 +7,10 @@ are written again with the next step instead. Until then no heartbeat is answere
 say: to the members this is a lost answer, which the protocol allows for.
 
 So are the records of a batch that was appended, but not replicated in time: a new leader may not
-have them. A later batch that is replicated says that they are too, because it is behind them. So
-where the end of a loaded log is not replicated, one record written again stands for the group's.
+have them. A later batch that is replicated says that they are too, because it is behind them.
+
+Where the end of a loaded log is not replicated, the record of the group's epoch counts as one of
+these: it is written again behind all that was loaded.
 """
 
 from __future__ import annotations
@@ -148,7 +150,7 @@ def doubt_loaded(consumer: ConsumerGroup) -> None:
 
 
 def trust_loaded(consumer: ConsumerGroup) -> None:
-    """Every new leader has them."""
+    """Every new leader has the records that the group was loaded from."""
     unsaved = consumer.unsaved.items()
     consumer.unsaved = {key: each for key, each in unsaved if each.number != _LOADED}
 

@@ -7,7 +7,7 @@ requests tell them to join again. Kafka: `GroupMetadataManager.convertToConsumer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from kafkapy.common.consumer_protocol import (
@@ -57,12 +57,13 @@ def upgraded(core: Core, group: Group) -> ConsumerGroup:
 
     generation_id = group.generation_id
     try:
-        described = {m.member_id: _member(group, m) for m in group.members.values()}
-        assignments = _assignments(core, group)
+        subscriptions = {name: _subscription(group, m) for name, m in group.members.items()}
+        assignments = _assignments(core, group, subscriptions)
     except ValueError as error:
         raise _refusal(core, group, "the embedded consumer protocol is malformed") from error
     for member_id, assignment in assignments.items():
-        put(RecordType.MEMBER, described[member_id], member_id)
+        described = _member(group, group.members[member_id], subscriptions[member_id])
+        put(RecordType.MEMBER, described, member_id)
         put(RecordType.TARGET, assignment, member_id)
         current = CurrentAssignment(generation_id, generation_id, assigned=assignment)
         put(RecordType.CURRENT, current, member_id)
@@ -86,9 +87,7 @@ def _refusal(core: Core, group: Group, reason: str) -> ApiError:
     return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, what)
 
 
-def _member(group: Group, member: Member) -> MemberMetadata:
-    """Raises ValueError if its subscription is unreadable."""
-    subscription = _subscription(group, member)
+def _member(group: Group, member: Member, subscription: Subscription) -> MemberMetadata:
     return MemberMetadata(
         member.group_instance_id,
         subscription.rack_id,
@@ -108,21 +107,22 @@ def _subscription(group: Group, member: Member) -> Subscription:
     return read_subscription(member.metadata(group.protocol_name) or member.protocols[0][1])
 
 
-def _assignments(core: Core, group: Group) -> dict[str, Assignment]:
+def _assignments(
+    core: Core, group: Group, subscriptions: Mapping[str, Subscription]
+) -> dict[str, Assignment]:
     """The partitions that each member may still have, by member.
 
     A cooperative member keeps what it owned when it joined until it has revoked it, which nobody
     knows before it joins again. So nobody else gets that, unless the leader gave it to another.
 
     Raises:
-        ValueError: an assignment or a subscription is unreadable.
+        ValueError: an assignment is unreadable.
     """
-    members = group.members.values()
-    held = {m.member_id: {*_given(core, group, m)} for m in members}
+    held = {name: {*_given(core, group, member)} for name, member in group.members.items()}
     taken = set().union(*held.values())
-    for member in members:
-        owned = {*_subscription(group, member).owned} - taken
-        held[member.member_id] |= owned
+    for member_id, subscription in subscriptions.items():
+        owned = {*subscription.owned} - taken
+        held[member_id] |= owned
         taken |= owned
     return {member_id: identified(core.topics, each) for member_id, each in held.items()}
 
