@@ -61,11 +61,13 @@ _PASS_S: Final = 24.0
 """A session, and then three rebalance timeouts and more."""
 _BEAT_S: Final = 2.0
 _TRANSACTION_TIMEOUT_MS: Final = 600_000
-_AGAIN: Final = (
-    ErrorCode.CONCURRENT_TRANSACTIONS,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
+_AGAIN: Final = frozenset(
+    (
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    )
 )
 
 
@@ -407,7 +409,7 @@ class Group:
                 txn_offset_commit.TxnOffsetCommitRequestPartition,
             ),
         )
-        found = await self._ask(_NOBODY, request, version)
+        found = await self._settled(request, version)
         return "commit in transaction", added.error_code, *_errors(found.topics)
 
     async def _producer_id(self) -> tuple[int, int]:
@@ -444,7 +446,7 @@ class Group:
         found = None
         for _ in range(_ATTEMPTS):
             found = await self._ask(_NOBODY, request, version)
-            if found.error_code not in _AGAIN:
+            if _AGAIN.isdisjoint(_codes(found)):
                 break
             await asyncio.sleep(_PAUSE_S)
         return found
@@ -510,6 +512,13 @@ def _committed(
         )
         for name, of_topic in _by_topic(rows)
     ]
+
+
+def _codes(found: Any) -> list[int]:
+    """The error of an answer, or those of its partitions."""
+    if isinstance(found, txn_offset_commit.TxnOffsetCommitResponse):
+        return [row.error_code for topic in found.topics for row in topic.partitions]
+    return [found.error_code]
 
 
 def _errors(topics: Iterable[Any]) -> list[Outcome]:
