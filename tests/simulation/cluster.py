@@ -44,6 +44,9 @@ class Cluster:
         self.dark_us = -1
         """When all machines lost power, -1 for never."""
         self.checkers: list[Checker] = []
+        self._step_checkers: list[Checker] = []
+        self._partition_checkers: list[Checker] = []
+        """Those that care for steps, and for changes of partitions."""
         self.committed_ends: dict[PartitionKey, int] = {}
         self.on_truncation: Callable[[Node, Partition], None] = lambda node, partition: None
         self._hosted: dict[int, list[Partition]] = {}
@@ -71,6 +74,14 @@ class Cluster:
     def watch(self, checkers: Sequence[Callable[[Cluster], Checker]]) -> None:
         """Create the checkers, which observe the cluster from now on."""
         self.checkers = [make(self) for make in checkers]
+        self._step_checkers = [
+            checker for checker in self.checkers if type(checker).on_step is not Checker.on_step
+        ]
+        self._partition_checkers = [
+            checker
+            for checker in self.checkers
+            if type(checker).on_partition is not Checker.on_partition
+        ]
 
     def _znodes_changed(self, ops: Sequence[Op], session_id: int) -> None:
         for op in ops:
@@ -98,7 +109,7 @@ class Cluster:
                 self._hosted[node.broker_id] = hosted = node.partitions()
                 for partition in hosted:
                     self._look_at(node, partition)
-                for checker in self.checkers:
+                for checker in self._step_checkers:
                     checker.on_step(node)
 
     def _dies(self, node: Node) -> None:
@@ -136,7 +147,7 @@ class Cluster:
                 self.on_truncation(node, partition)
             self._truncations[where] = (log, truncations)
             key = PartitionKey(str(partition.topic_id), partition.topic_partition)
-            for checker in self.checkers:
+            for checker in self._partition_checkers:
                 checker.on_partition(node, key, partition)
 
     # what the znodes say

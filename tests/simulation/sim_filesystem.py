@@ -257,6 +257,16 @@ class SimFileSystem:
             if path.startswith(f"{directory}/") and path.endswith(".log") and inode.may_grow_back
         ]
 
+    def first_unsynced(self, path: str) -> int:
+        """The position from which on a power cut may change a file; its size if it may not."""
+        inode = self._files[path]
+        return min((position for position, _ in inode.waiting), default=len(inode.data))
+
+    def durable_content(self, path: str) -> bytes:
+        """The bytes of a file that a power cut is sure to leave, empty if it may be gone."""
+        inode = self._durable_files.get(path)
+        return b"" if inode is None else inode.durable
+
     # bits that are read wrong
 
     def paths(self) -> list[str]:

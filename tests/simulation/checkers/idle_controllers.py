@@ -7,11 +7,14 @@ leader, and a leader that it knows to be offline it must have replaced.
 from __future__ import annotations
 
 import json
+from functools import cache
 
 from kafkapy.controller.context import ControllerContext
 from kafkapy.zk.stores import paths
 from tests.simulation.checkers.base import Checker
 from tests.simulation.node import Node
+
+_state_path = cache(paths.partition_state)
 
 
 class IdleControllers(Checker):
@@ -23,12 +26,13 @@ class IdleControllers(Checker):
             return
         context = controller.context
         nodes = self.world.ensemble.tree.nodes
-        latest = json.loads(nodes[paths.CONTROLLER].data) if paths.CONTROLLER in nodes else {}
-        epoch = int(nodes[paths.CONTROLLER_EPOCH].data)
-        if latest.get("brokerid") != node.broker_id or context.epoch != epoch:
+        if context.epoch != int(nodes[paths.CONTROLLER_EPOCH].data):
+            return
+        latest = nodes.get(paths.CONTROLLER)
+        if latest is None or json.loads(latest.data)["brokerid"] != node.broker_id:
             return
         for partition, known in context.leadership.items():
-            state = nodes.get(paths.partition_state(*partition))
+            state = nodes.get(_state_path(*partition))
             if state is not None and state.stat.version != known.partition_epoch:
                 self.violated(
                     f"{partition}: controller {node.broker_id} knows version"

@@ -14,6 +14,7 @@ from tests.simulation.checkers.deleted_topics import DeletedTopics
 from tests.simulation.checkers.durable_cuts import DurableCuts
 from tests.simulation.checkers.epoch_caches import EpochCaches
 from tests.simulation.checkers.fencing import Fencing
+from tests.simulation.checkers.flushed_logs import FlushedLogs
 from tests.simulation.checkers.high_watermarks import HighWatermarks
 from tests.simulation.checkers.idle_controllers import IdleControllers
 from tests.simulation.checkers.in_sync_copies import InSyncCopies
@@ -43,6 +44,7 @@ CHECKERS: tuple[type[Checker], ...] = (
     EpochCaches,
     InSyncCopies,
     DurableCuts,
+    FlushedLogs,
     ProducerStates,
     LogStarts,
     WaitingRequests,
