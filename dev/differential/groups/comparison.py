@@ -16,6 +16,7 @@ from dev.differential.groups.group import Group
 from dev.differential.groups.operations import (
     PARTITIONS,
     TOPICS,
+    Commit,
     CommitInTransaction,
     DeleteGroup,
     DeleteOffsets,
@@ -51,7 +52,7 @@ class Course:
         self.pair = pair
         self.found: Found | None = None
         self.is_over = False
-        self._may_delete_pending = _may_delete_pending(operations)
+        self._may_end_pending = _may_end_pending(operations)
 
     def compare(self, number: int, operation: Operation) -> None:
         """Look at what a step did."""
@@ -66,19 +67,26 @@ class Course:
     def _is_known(self, operation: Operation) -> bool:
         """Whether the page names the reason of a difference: Apache Kafka keeps a group whose last
         offsets were pending and are deleted until the transaction ends, and has such offsets again
-        after a restart."""
-        return self._may_delete_pending and isinstance(
+        after a restart; kafkapy keeps an expired offset while another one is pending."""
+        return self._may_end_pending and isinstance(
             operation, Describe | ListStates | DeleteGroup | DeleteOffsets | FetchOffsets
         )
 
 
-def _may_delete_pending(operations: Sequence[Operation]) -> bool:
-    """Whether a deletion comes after a commit in a transaction."""
-    kinds = [type(operation) for operation in operations]
-    if CommitInTransaction not in kinds:
-        return False
-    after = kinds[kinds.index(CommitInTransaction) :]
-    return DeleteOffsets in after or DeleteGroup in after
+def _may_end_pending(operations: Sequence[Operation]) -> bool:
+    """Whether a deletion, or a commit that expires at once, comes after one in a transaction."""
+    is_pending = False
+    for operation in operations:
+        match operation:
+            case CommitInTransaction():
+                is_pending = True
+            case DeleteOffsets() | DeleteGroup():
+                if is_pending:
+                    return True
+            case Commit():
+                if is_pending and operation.retention_ms > 0:
+                    return True
+    return False
 
 
 class GroupComparison:
