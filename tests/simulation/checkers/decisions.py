@@ -8,7 +8,8 @@ leaders refuse those of former ones: it is none of before the producer's first d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import Final
 
 from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
@@ -32,7 +33,7 @@ _AT: Final = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
 
 @dataclass(slots=True)
 class _Decision:
-    """The last one of a producer id. `marked` are the partitions that have its marker."""
+    """One of a producer id. `marked` are the partitions that have its marker."""
 
     offset: int
     commits: bool
@@ -48,7 +49,8 @@ class Decisions(Checker):
         self._key: PartitionKey | None = None
         self._read: dict[PartitionKey, tuple[int, int]] = {}
         """Leader epoch, and up to where its leader's log was read."""
-        self._decisions: dict[int, _Decision] = {}
+        self._decisions: defaultdict[int, list[_Decision]] = defaultdict(list)
+        """Of each producer id, by offset: the last one counts."""
         self._first_epochs: dict[int, int] = {}
         """The coordinator's epoch when a producer id had its first decision."""
         self._known: set[tuple[PartitionKey, int, int]] = set()
@@ -67,6 +69,8 @@ class Decisions(Checker):
         if partition.leader_epoch > epoch:
             # Of what was not committed its leader may have something else.
             position = min(position, self.cluster.committed_ends.get(key, 0))
+            if key.topic_partition == _AT:
+                self._forget(position)
         position = max(min(position, log.log_end_offset), log.log_start_offset)
         while position < log.log_end_offset:
             before = position
@@ -86,20 +90,27 @@ class Decisions(Checker):
                 break
         self._read[key] = partition.leader_epoch, position
 
+    def _forget(self, offset: int) -> None:
+        """A new leader may lack the decisions from `offset` on, and follow the ones before."""
+        for decisions in self._decisions.values():
+            while decisions and decisions[-1].offset >= offset:
+                decisions.pop()
+
+    def _last(self, producer_id: int) -> _Decision | None:
+        decisions = self._decisions[producer_id]
+        return decisions[-1] if decisions else None
+
     def _coordinated(self, header: BatchHeader, records: bytes, position: int) -> None:
         """The coordinator wrote a batch of transactions."""
         for record in batch_records(records, header, position):
             if record.value is None:
                 continue
             found = read_transaction("", record.value)
-            known = self._decisions.get(found.producer_id)
             if found.state in PREPARED:
                 self._first_epochs.setdefault(found.producer_id, header.partition_leader_epoch)
                 commits = found.state is TransactionState.PREPARE_COMMIT
-                # A new leader may have another decision where that of the one before was not kept.
                 decision = _Decision(record.offset, commits, frozenset(found.partitions))
-                if known is None or replace(known, marked=set()) != decision:
-                    self._decisions[found.producer_id] = decision
+                self._decisions[found.producer_id].append(decision)
             elif found.state in COMPLETE:
                 self._completed.append(found.producer_id)
 
@@ -112,7 +123,7 @@ class Decisions(Checker):
         self._completed.clear()
 
     def _is_complete(self, producer_id: int) -> None:
-        decision = self._decisions.get(producer_id)
+        decision = self._last(producer_id)
         if decision is None:
             return
         losses = self.cluster.history.losses
@@ -131,7 +142,7 @@ class Decisions(Checker):
                 f" {marker.coordinator_epoch}; the first decision was of epoch {first}"
             )
         commits = marker.control_type is ControlRecordType.COMMIT
-        decision = self._decisions.get(producer_id)
+        decision = self._last(producer_id)
         if decision is None or decision.commits != commits or self._key is None:
             return
         committed = self.cluster.committed_ends.get(self._key, 0)
