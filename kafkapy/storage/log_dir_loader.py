@@ -51,6 +51,27 @@ class LogDir:
         self.deletions.add_directory(path, now_ms + log.config.file_delete_delay_ms)
         logger.info("Log for partition %s is renamed to %s", log.topic_partition, path)
 
+    def discard(
+        self,
+        fs: FileSystem,
+        topic_partition: TopicPartition,
+        directory: str,
+        unique_hex: str,
+        now_ms: int,
+    ) -> None:
+        """Rename the directory of a log that could not be created, and remove it later. It stays if
+        the disk does not let it go.
+        """
+        path = f"{self.path}/{log_names.delete_dir_name(topic_partition, unique_hex)}"
+        try:
+            if fs.stat(directory) is None:
+                return
+            fs.rename(directory, path)
+        except OSError as error:
+            logger.warning("%s: %s", directory, error)
+        else:
+            self.deletions.add_directory(path, now_ms)
+
 
 def load_log_dir(
     log_dir: LogDir,
@@ -163,12 +184,17 @@ def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartitio
         return None
 
 
-def check_duplicates(logs: dict[TopicPartition, UnifiedLog], found: list[UnifiedLog]) -> None:
-    """Raises ConfigError for a partition that is in two log directories."""
-    for log in found:
-        other = logs.get(log.topic_partition)
-        if other is not None:
-            raise ConfigError(
-                f"Partition {log.topic_partition} is in both {other.directory} and "
-                f"{log.directory}: move one of them out of the log directories (log.dirs)"
-            )
+def choose_log(first: UnifiedLog, second: UnifiedLog) -> tuple[UnifiedLog, UnifiedLog]:
+    """Of the logs of one partition in two directories, the log, and one that is not: its creation
+    failed before it had a topic id, and the log was created in the other directory.
+
+    Raises:
+        ConfigError: both may be the log.
+    """
+    for log, other in ((first, second), (second, first)):
+        if other.topic_id.is_zero and other.log_end_offset == 0:
+            return log, other
+    raise ConfigError(
+        f"Partition {first.topic_partition} is in both {first.directory} and {second.directory}: "
+        "move one of them out of the log directories (log.dirs)"
+    )

@@ -91,6 +91,7 @@ class LogLoader:
         except (MalformedFile, ApiError) as error:
             raise LogDirFailure(self._log_dir, str(error)) from error
         except OSError as error:
+            self._local.close_handles()
             doing = f"while loading {self._topic_partition}"
             raise disk_error(self._log_dir, error, doing) from error
 

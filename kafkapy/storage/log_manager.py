@@ -31,7 +31,7 @@ from kafkapy.storage.filesystem import DiskSpace, FileSystem
 from kafkapy.storage.flush_task import FlushTask, close_logs
 from kafkapy.storage.future_logs import FutureLogs
 from kafkapy.storage.log_configs import LogConfigs
-from kafkapy.storage.log_dir_loader import LogDir, check_duplicates, load_log_dir
+from kafkapy.storage.log_dir_loader import LogDir, choose_log, load_log_dir
 from kafkapy.storage.log_dirs import LogDirLocks, claim, read_identity
 from kafkapy.storage.log_loader import LoadParameters, LogLoader
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, ProducerConfig
@@ -127,20 +127,22 @@ class LogManager:
         """
         for topic, overrides in topic_configs.items():
             self._configs.set_overrides(topic, overrides)
+        unfinished: list[UnifiedLog] = []
         # What loading corrects it would correct again after a crash: one wait for all of it.
         with self.together():
             for path, log_dir in list(self._dirs.items()):
                 with self._failing(path):
                     found = load_log_dir(log_dir, self._pool, self._configs.of, self._random,
                                          self._producers, self._clock.time_ms())  # fmt: skip
-                    check_duplicates(self.logs, found)
-                    for log in found:
-                        self.put_log(log)
+                    unfinished += filter(None, map(self._put_loaded, found))
                     logger.info("Loaded %d logs in %s", len(found), path)
         # From now on a crash can tell a log without a row from a checkpoint that was lost.
         self.checkpoint_recovery_points()
         for path, log_dir in list(self._dirs.items()):
             with self._failing(path):
+                for log in unfinished:
+                    if log.log_dir == path:
+                        self.take_out(log)
                 self.futures.resume(log_dir.unfinished, path)
 
     # one log
@@ -201,7 +203,14 @@ class LogManager:
         wanted = self._dirs.get(self.futures.wanted.pop(topic_partition, ""))
         log_dir = wanted or min(self._dirs.values(), key=lambda candidate: candidate.logs)
         self.forget_rows(topic_partition, log_dir.path)
-        log = self.open_log(topic_partition, log_dir.path, f"{log_dir.path}/{name}")
+        directory = f"{log_dir.path}/{name}"
+        try:
+            log = self.open_log(topic_partition, log_dir.path, directory)
+        except (LogDirFailure, StorageShortage):
+            # The next attempt may take another directory, and the partition would be in both.
+            unique = self._random.bytes(16).hex()
+            log_dir.discard(self._fs, topic_partition, directory, unique, self._clock.time_ms())
+            raise
         self.put_log(log)
         logger.info("Created log for partition %s in %s", topic_partition, log.directory)
         return log
@@ -234,6 +243,14 @@ class LogManager:
         self._dirs[log.log_dir].logs += 1
         # By its name: a log that refers to itself would never be freed.
         log.local.on_lowered = partial(self._lowered, log.topic_partition, log.log_dir)
+
+    def _put_loaded(self, log: UnifiedLog) -> UnifiedLog | None:
+        """Make a log serve its partition. Returns the one of two directories that is none."""
+        other = self.logs.get(log.topic_partition)
+        chosen, unfinished = (log, None) if other is None else choose_log(other, log)
+        self.put_log(log)
+        self.logs[log.topic_partition] = chosen
+        return unfinished
 
     def _lowered(self, topic_partition: TopicPartition, log_dir: str) -> None:
         """Checkpoint a truncation of what was flushed, and perhaps cleaned."""

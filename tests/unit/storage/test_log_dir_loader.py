@@ -11,7 +11,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage.deletion_queue import DeletionQueue
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.log_config import LogConfig
-from kafkapy.storage.log_dir_loader import LogDir, check_duplicates, load_log_dir
+from kafkapy.storage.log_dir_loader import LogDir, choose_log, load_log_dir
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.harness.cores.ports import NOW_MS, SeededRandom
@@ -104,11 +104,10 @@ def test_the_log_start_offset_is_restored(tmp_path: Path) -> None:
 
 
 def test_a_partition_in_two_directories(tmp_path: Path) -> None:
-    _, first = load(stopped(tmp_path / "a"))
-    _, second = load(stopped(tmp_path / "b"))
-    known = {log.topic_partition: log for log in first}
+    _, [first] = load(stopped(tmp_path / "a"))
+    _, [second] = load(stopped(tmp_path / "b"))
     with pytest.raises(ConfigError, match=r"orders-0 is in both .*/a/orders-0 and .*/b/orders-0"):
-        check_duplicates(known, second)
+        choose_log(first, second)
 
 
 def test_directories_of_illegal_topics_are_left_alone(

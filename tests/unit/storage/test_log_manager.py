@@ -451,6 +451,42 @@ def test_an_epoch_that_cannot_be_written_is_not_begun(tmp_path: Path, left: int)
     assert (log.log_end_offset, log.epochs.latest) == ((1, 3) if left else (0, -1))
 
 
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_log_that_cannot_be_created_leaves_no_directory(tmp_path: Path, left: int) -> None:
+    """The next attempt is in another directory; the one of the first would keep the broker from
+    starting again, and the partition from moving there."""
+    disk = ShortFileSystem(Disk())
+    dirs = tmp_path / "a", tmp_path / "b"
+    manager = manager_of(*dirs, fs=disk)  # type: ignore[arg-type]
+    disk.left = left
+    with pytest.raises(StorageShortage):
+        create(manager, 0)
+    disk.left = None
+    create(manager, 1)
+    create(manager, 0)
+    assert manager.logs[TopicPartition("t", 0)].log_dir == f"{tmp_path}/b"
+    assert not (dirs[0] / "t-0").exists()
+    manager.shutdown()
+    assert len(manager_of(*dirs).logs) == 2
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_a_creation_that_did_not_end_does_not_count(tmp_path: Path, order: str) -> None:
+    """Its disk failed then, and is sound now."""
+    manager = manager_of(tmp_path / "a")
+    create(manager, 0)
+    log = manager.logs[TopicPartition("t", 0)]
+    log.append_as_leader(build_batch([row()]), 0, NOW_MS)
+    manager.shutdown()
+    (tmp_path / "b" / "t-0").mkdir(parents=True)
+    again = manager_of(*(tmp_path / name for name in order))
+    found = again.logs[TopicPartition("t", 0)]
+    assert (found.log_dir, found.log_end_offset) == (f"{tmp_path}/a", 1)
+    assert not (tmp_path / "b" / "t-0").exists()
+    create(again, 1)
+    assert again.logs[TopicPartition("t", 1)].log_dir == f"{tmp_path}/b"
+
+
 def test_a_flush_under_way_does_not_mind_that_the_log_is_deleted(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     create(manager, 0)
