@@ -169,7 +169,7 @@ class Producer(Client):
             except (NodeUnavailable, Refused):
                 await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
             except OutOfOrder:
-                self._history.out_of_order(self._topic, self._partition, self._known)
+                self._history.out_of_order(self._topic, self._partition, self._known, values)
                 self._producer_id, self._sequence = -1, 0
             else:
                 self._known = answer

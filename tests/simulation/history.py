@@ -7,7 +7,7 @@ or from leaders that it replaced. Everything else is judged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.topic_partition import (
@@ -90,6 +90,7 @@ class SimHistory:
         self._polls: dict[str, list[tuple[Answer, Poll]]] = {}
         self._commits: dict[str, list[tuple[Answer, int]]] = {}
         self._owners: dict[tuple[str, int], tuple[str, Answer]] = {}
+        self._anew: dict[TopicPartition, set[int]] = {}
         self._objections: list[tuple[TopicPartition, Answer, str]] = []
         self._world = world
 
@@ -217,9 +218,13 @@ class SimHistory:
         what = f"{group} took a commit of {member_id} of generation {generation}, which was over"
         self.object_to_group(answer, what)
 
-    def out_of_order(self, topic: str, partition: int, known: Answer) -> None:
+    def out_of_order(
+        self, topic: str, partition: int, known: Answer, anew: Iterable[int] = ()
+    ) -> None:
         """A producer with one batch under way was told that its numbers leave something out;
-        `known` is the last answer before."""
+        `known` is the last answer before. It sends the values `anew` as another producer."""
+        at = TopicPartition(topic, partition)
+        self._anew.setdefault(at, set()).update(anew)
         what = "an idempotent producer was told OUT_OF_ORDER_SEQUENCE_NUMBER"
         self._object(topic, partition, known, what)
 
@@ -247,7 +252,8 @@ class SimHistory:
 
     def judged(self, topic: str) -> History:
         """History of a topic without what was lost or deleted. Where something was lost, readers
-        may have had to go back."""
+        may have had to go back, and a value that was sent by a producer, and then anew by another,
+        may be there twice: a later leader may have the first one again. The last one counts."""
         history = History()
         for answer, send in self._sends.get(topic, ()):
             at = TopicPartition(topic, send.partition)
@@ -257,17 +263,32 @@ class SimHistory:
                 history.sends.append(send._replace(outcome=Outcome.UNKNOWN, offset=-1))
             else:
                 history.sends.append(send)
+        last = self._last_of_anew(topic)
         for answer, poll in self._polls.get(topic, ()):
             at = TopicPartition(topic, poll.partition)
             if at not in self.losses:
                 history.polls.append(poll)
                 continue
-            rows = zip(poll.offsets, poll.values, strict=True)
-            kept = [row for row in rows if not self.is_lost(at, row[0], answer)]
+            kept = [
+                (offset, value)
+                for offset, value in zip(poll.offsets, poll.values, strict=True)
+                if not self.is_lost(at, offset, answer) and offset == last.get((at, value), offset)
+            ]
             if kept:
                 consumer = (poll.consumer, Mode.SUBSCRIBE, poll.partition)
                 history.polls.append(Poll(*consumer, *run_of(kept)))
         return history
+
+    def _last_of_anew(self, topic: str) -> dict[tuple[TopicPartition, int], int]:
+        """The last offset at which each value that was sent anew was read."""
+        found: dict[tuple[TopicPartition, int], int] = {}
+        for _, poll in self._polls.get(topic, ()):
+            at = TopicPartition(topic, poll.partition)
+            anew = self._anew.get(at, ())
+            for offset, value in zip(poll.offsets, poll.values, strict=True):
+                if value in anew:
+                    found[at, value] = max(offset, found.get((at, value), -1))
+        return found
 
     @property
     def topics(self) -> list[str]:

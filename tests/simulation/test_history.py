@@ -67,6 +67,19 @@ def test_a_producer_that_misses_something_needs_a_loss_since_its_last_answer(
     assert len(history.unexplained()) == 1
 
 
+def test_values_sent_anew_may_be_there_twice_after_a_loss(history: SimHistory) -> None:
+    """An unclean leader knew nothing of the producer; the next one had its batch all along."""
+    consumer = ("r1", Mode.ASSIGN)
+    history.out_of_order("orders", 0, Answer(4, BEFORE), [2])
+    history.polled(Answer(6, AFTER), "orders", 0, consumer, [(20, 1), (21, 2), (22, 2), (23, 3)])
+    history.acknowledged(Answer(6, AFTER), "orders", 0, [2], 22)
+    history.sent("orders", 0, [1, 3])
+    assert not history.unexplained()
+    assert not any(history.judged("orders").judge().values())
+    history.polled(Answer(6, AFTER), "orders", 0, consumer, [(24, 3)])
+    assert history.judged("orders").judge()["duplicate"]
+
+
 def test_commits_of_before_a_loss_do_not_count(history: SimHistory) -> None:
     history.committed(Answer(4, BEFORE), "billing", 50)
     assert history.last_commit("billing")[1] == 50
