@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kafkapy.common.errors import ConfigError, LogDirFailure
+from kafkapy.common.errors import ApiError, ConfigError, LogDirFailure
 from kafkapy.common.ports import Random
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage import log_names
@@ -185,16 +185,29 @@ def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartitio
 
 
 def choose_log(first: UnifiedLog, second: UnifiedLog) -> tuple[UnifiedLog, UnifiedLog]:
-    """Of the logs of one partition in two directories, the log, and one that is not: its creation
-    failed before it had a topic id, and the log was created in the other directory.
+    """Of the logs of one partition in two directories, the log, and the one that it does not need:
+    a creation failed before there was a topic id, or a crash came just when a copy had taken its
+    log's place. (Kafka refuses to start.)
 
     Raises:
         ConfigError: both may be the log.
     """
     for log, other in ((first, second), (second, first)):
-        if other.topic_id.is_zero and other.log_end_offset == 0:
+        if (other.topic_id.is_zero and other.log_end_offset == 0) or _has_all_of(log, other):
             return log, other
     raise ConfigError(
         f"Partition {first.topic_partition} is in both {first.directory} and {second.directory}: "
         "move one of them out of the log directories (log.dirs)"
     )
+
+
+def _has_all_of(log: UnifiedLog, other: UnifiedLog) -> bool:
+    """Whether `log` has the last batch of `other`. Then it has those before it, too."""
+    end = other.log_end_offset
+    if not max(log.log_start_offset, other.log_start_offset) < end <= log.log_end_offset:
+        return False
+    try:
+        last, same = (one.read(end - 1, 0, end, True).records for one in (other, log))
+    except ApiError:
+        return False
+    return bytes(last) == bytes(same)

@@ -104,10 +104,28 @@ def test_the_log_start_offset_is_restored(tmp_path: Path) -> None:
 
 
 def test_a_partition_in_two_directories(tmp_path: Path) -> None:
+    """Each has something that the other has not."""
     _, [first] = load(stopped(tmp_path / "a"))
-    _, [second] = load(stopped(tmp_path / "b"))
+    LogBuilder(tmp_path / "b").append(count=2).append(count=2).append(count=2).stop()
+    _, [second] = load(tmp_path / "b")
     with pytest.raises(ConfigError, match=r"orders-0 is in both .*/a/orders-0 and .*/b/orders-0"):
         choose_log(first, second)
+
+
+@pytest.mark.parametrize("more", [0, 2])
+def test_a_crash_that_came_when_a_copy_had_taken_its_place(tmp_path: Path, more: int) -> None:
+    """One of two equal logs goes, or the one that lacks the end."""
+    LogBuilder(tmp_path / "a").append(count=3).append(count=2).stop()
+    builder = LogBuilder(tmp_path / "b").append(count=3).append(count=2)
+    if more:
+        builder.append(count=more)
+    builder.stop()
+    [[first], [second]] = (load(tmp_path / name)[1] for name in "ab")
+    kept, _ = choose_log(first, second)
+    assert (kept.directory, kept.log_end_offset) == (
+        str(tmp_path / ("b" if more else "a") / "orders-0"), 5 + more,
+    )  # fmt: skip
+    assert choose_log(second, first)[0].log_end_offset == 5 + more
 
 
 def test_directories_of_illegal_topics_are_left_alone(
