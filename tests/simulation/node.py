@@ -226,7 +226,7 @@ class Node:
         world.trace.note(self.host, f"serves, broker epoch {broker._member.broker_epoch}")
         await broker.failed.wait()
         world.trace.note(self.host, "ends by itself: its disk failed")
-        if not self.is_disk_failing:
+        if not (self.is_disk_failing or self.is_stopping):
             world.fault(self.host, None, "the broker ends by itself, and its disk is sound")
         world.counts["broker ended by itself"] += 1
         self.exit()

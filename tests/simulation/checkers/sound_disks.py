@@ -9,8 +9,8 @@ from tests.simulation.node import Node
 
 class SoundDisks(Checker):
     """Looks at each directory that goes offline. A broker without another one ends by itself, which
-    is a fault (`Uncaught`) unless its disk fails. One that lacks descriptors while it stops leaves
-    a directory as kill -9 does: the next start recovers it."""
+    is a fault (`Uncaught`) unless its disk fails or it is stopping. One that lacks descriptors
+    while it stops leaves a directory as kill -9 does: the next start recovers it."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
