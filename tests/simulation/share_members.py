@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages import (
     alter_share_group_offsets,
@@ -43,12 +44,21 @@ CONFIG: Final = {
     "group.share.record.lock.duration.ms": str(_LOCK_MS),
     "group.share.delivery.count.limit": str(COUNT_LIMIT),
 }
+_LOCKED_S: Final = 0.95 * _LOCK_MS / 1000
+"""No lock ends sooner: clocks run too fast by 2 % at most."""
 _VERSION: Final = 1
 _ENDS: Final = 0.04
 _HOLDS: Final = 0.05
 """How often records are held for longer than their lock."""
 _RELEASES: Final = 0.15
 _REJECTS: Final = 0.05
+
+
+class _Fetch(NamedTuple):
+    """When a fetch was sent, and the leader epoch that its broker led each partition in by then."""
+
+    at: float
+    epochs: list[int]
 
 
 class Sharing:
@@ -181,6 +191,8 @@ class ShareMember(GroupClient):
             batch_size=20,
             topics=[topic],
         )
+        epochs = [self._epoch(leader, index) for index in range(self.partitions)]
+        asked = _Fetch(self.world.events.now_us / 1e6, epochs)
         response = await self._in_session(leader, request)
         # All of them have come: one that is acknowledged after others was not delivered later.
         found = [
@@ -191,7 +203,11 @@ class ShareMember(GroupClient):
         ]
         for row, deliveries in found:
             self._check_records(row, deliveries)
-            await self._acknowledge(leader, row, deliveries)
+            await self._acknowledge(leader, row, deliveries, asked)
+
+    def _epoch(self, leader: int, partition: int) -> int:
+        """The leader epoch that a broker leads a partition in, or has led it in last."""
+        return self.history.epoch_led(leader, TopicPartition(self.topic, partition))
 
     async def _in_session(self, leader: int, request: Any) -> Any:
         """The answer to the next request of the session with a broker; after an error it is another
@@ -238,7 +254,11 @@ class ShareMember(GroupClient):
         return Verb.REJECT if lot < _RELEASES + _REJECTS else Verb.ACCEPT
 
     async def _acknowledge(
-        self, leader: int, row: share_fetch.PartitionData, deliveries: Iterable[Delivery]
+        self,
+        leader: int,
+        row: share_fetch.PartitionData,
+        deliveries: Iterable[Delivery],
+        asked: _Fetch,
     ) -> None:
         if not self.is_stopping and self.world.random.random() < _HOLDS:
             await self.pause(_LOCK_MS, _LOCK_MS + 500)
@@ -271,8 +291,13 @@ class ShareMember(GroupClient):
         )
         [answer] = (p for topic in response.responses for p in topic.partitions)
         answered = self.world.events.now_us / 1e6
+        # The leader knows of no lock of another epoch, and confirms what is done without looking.
+        index = row.partition_index
+        is_same_leadership = self._epoch(leader, index) == asked.epochs[index]
         for delivery in by_offset.values():
             delivery.answered, delivery.fate = answered, _fate(answer.error_code)
+            if not is_same_leadership or delivery.at - asked.at >= _LOCKED_S:
+                delivery.asked = asked.at
 
     async def _has_nothing_left(self) -> bool:
         """Whether every record is behind the group."""

@@ -1,7 +1,10 @@
-"""A member of a share group notes what it was delivered when that came, damaged or not."""
+"""A member of a share group notes what it was delivered when that came, damaged or not, and since
+when it may have been acquired if its lock may have ended on the way."""
 
 from __future__ import annotations
 
+import asyncio
+from math import inf
 from typing import Any
 
 import pytest
@@ -33,10 +36,20 @@ def row(partition: int) -> share_fetch.PartitionData:
 
 
 class Scripted(ShareMember):
-    """Shares once: is given `rows`, and all its acknowledgements are confirmed."""
+    """Shares once: is given `rows` after a while, and all its acknowledgements are confirmed. Its
+    broker leads in another epoch by then if it `is_led_anew`."""
 
-    def __init__(self, world: World, rows: list[share_fetch.PartitionData]) -> None:
+    def __init__(
+        self,
+        world: World,
+        rows: list[share_fetch.PartitionData],
+        takes_s: float,
+        *,
+        is_led_anew: bool,
+    ) -> None:
         self.rows = rows
+        self.takes_s = takes_s
+        self.is_led_anew = is_led_anew
         self.refusal = ""
         cluster = Cluster(world, plan_of(world.random))
         super().__init__(world, cluster, "s1", "orders", Sharing(lambda: False))
@@ -55,6 +68,9 @@ class Scripted(ShareMember):
 
     async def _in_session(self, leader: int, request: Any) -> Any:
         if isinstance(request, share_fetch.ShareFetchRequest):
+            await asyncio.sleep(self.takes_s)
+            if self.is_led_anew:
+                self.history.epoch_led = lambda broker_id, at: 7
             given = share_fetch.ShareFetchableTopicResponse(partitions=self.rows)
             return share_fetch.ShareFetchResponse(responses=[given])
         [partition] = request.topics[0].partitions
@@ -64,9 +80,11 @@ class Scripted(ShareMember):
         return share_acknowledge.ShareAcknowledgeResponse(responses=[confirmed])
 
 
-def shared(rows: list[share_fetch.PartitionData]) -> tuple[list[Delivery], Scripted]:
+def shared(
+    rows: list[share_fetch.PartitionData], takes_s: float = 0.1, *, is_led_anew: bool = False
+) -> tuple[list[Delivery], Scripted]:
     world = World(0)
-    member = Scripted(world, rows)
+    member = Scripted(world, rows, takes_s, is_led_anew=is_led_anew)
     world.events.run_until(5 * SECOND_US)
     assert not world.faults
     return member.history.share_deliveries, member
@@ -78,6 +96,23 @@ def test_what_is_acknowledged_late_was_not_delivered_late(monkeypatch: pytest.Mo
     assert first.at == second.at < 1
     assert first.called >= 1
     assert second.called >= 2
+
+
+@pytest.mark.parametrize(("takes_s", "is_led_anew"), [(0.2, True), (1.1, False)])
+def test_when_what_came_late_was_asked_for(takes_s: float, is_led_anew: bool) -> None:
+    [delivery], _ = shared([row(0)], takes_s, is_led_anew=is_led_anew)
+    assert delivery.fate is Fate.CONFIRMED
+    assert delivery.asked == pytest.approx(delivery.at - takes_s)
+
+
+@pytest.mark.parametrize("holds", [0.0, 1.0])
+def test_what_came_with_its_lock_counts_from_then(
+    monkeypatch: pytest.MonkeyPatch, holds: float
+) -> None:
+    monkeypatch.setattr(share_members, "_HOLDS", holds)
+    [delivery], _ = shared([row(0)], 0.9)
+    assert delivery.fate is Fate.CONFIRMED
+    assert delivery.asked == inf
 
 
 @pytest.mark.parametrize("index", [0, 1])

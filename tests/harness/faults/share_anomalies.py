@@ -13,7 +13,9 @@ A record is done when it was accepted or rejected, or delivered as often as the 
 A member may be delivered a record late: its broker was stopped, and the lock has ended meanwhile.
 So deliveries have an order only if their acknowledgements were confirmed, which needs the lock. But
 brokers confirm those of records before the group's start without looking (Kafka's
-`SharePartition.acknowledge`), and so a delivery counts that came after what it is compared with.
+`SharePartition.acknowledge`), and so a delivery counts that came after what it is compared with:
+it was acquired after that too, if its lock was held until it came. Where the lock may have ended
+on the way, the delivery counts if it was asked for after what it is compared with.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class Place(NamedTuple):
 @dataclass(slots=True)
 class Delivery:
     """A record that a member was delivered at `at`, and its acknowledgement, which was sent at
-    `called` and answered at `answered`."""
+    `called` and answered at `answered`. `asked` is known if its lock may have ended before `at`:
+    the record may have been acquired at any time since then."""
 
     member: str
     place: Place
@@ -64,10 +67,17 @@ class Delivery:
     called: float = inf
     answered: float = inf
     fate: Fate = Fate.REFUSED
+    asked: float = inf
 
     @property
     def confirmed(self) -> bool:
         return self.fate is Fate.CONFIRMED
+
+    @property
+    def counts_from(self) -> float:
+        """The time by which deliveries are ordered: at which it came, its lock being held, or at
+        which it was asked for."""
+        return min(self.asked, self.at)
 
     def __str__(self) -> str:
         return (
@@ -98,7 +108,7 @@ def judge(
 def _anomalies(deliveries: list[Delivery], limit: int, late_s: float) -> Iterator[tuple[str, str]]:
     confirmed = sorted((d for d in deliveries if d.confirmed), key=lambda d: d.called)
     for n, earlier in enumerate(confirmed):
-        for later in (d for d in confirmed[n + 1 :] if d.at > earlier.answered):
+        for later in (d for d in confirmed[n + 1 :] if d.counts_from > earlier.answered):
             if earlier.verb is not Verb.RELEASE:
                 yield "done-twice", f"{earlier}, {later}"
             elif later.count <= earlier.count:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from tests.harness.faults.share_anomalies import Delivery, Fate, Place, Verb, judge
@@ -12,10 +14,15 @@ LATE_S = 20.0
 
 
 def delivery(
-    verb: Verb, at: float, count: int = 1, fate: Fate = Fate.CONFIRMED, answer_s: float = 0.2
+    verb: Verb,
+    at: float,
+    count: int = 1,
+    fate: Fate = Fate.CONFIRMED,
+    answer_s: float = 0.2,
+    asked: float = inf,
 ) -> Delivery:
     """One that is acknowledged at once."""
-    return Delivery("a", PLACE, count, at, verb, at + 0.1, at + answer_s, fate)
+    return Delivery("a", PLACE, count, at, verb, at + 0.1, at + answer_s, fate, asked)
 
 
 def found(*deliveries: Delivery) -> list[str]:
@@ -42,6 +49,9 @@ ACCEPTED = delivery(Verb.ACCEPT, 1)
         [delivery(Verb.RELEASE, 1, 3, Fate.UNKNOWN), delivery(Verb.ACCEPT, 2, 1)],
         # Its lock had ended, and the group's start was after it when it was acknowledged.
         [delivery(Verb.ACCEPT, 1, answer_s=9), delivery(Verb.ACCEPT, 2)],
+        # It came late: its lock had ended when it was accepted by another, or released by another.
+        [ACCEPTED, delivery(Verb.ACCEPT, 2, asked=1.1)],
+        [delivery(Verb.RELEASE, 1, 2), delivery(Verb.ACCEPT, 2, 1, asked=1.1)],
         # Two releases at the same time: one order has the counts.
         [delivery(Verb.RELEASE, 1, 2, answer_s=9), delivery(Verb.ACCEPT, 2, 1)],
     ],
@@ -54,6 +64,12 @@ def test_without_anomaly(deliveries: list[Delivery]) -> None:
 def test_done_twice(verb: Verb) -> None:
     assert found(ACCEPTED, delivery(verb, 2, 2)) == ["done-twice"]
     assert found(delivery(Verb.REJECT, 1), delivery(verb, 2, 2)) == ["done-twice"]
+
+
+def test_what_came_late_was_asked_for_when_the_record_was_done() -> None:
+    late = delivery(Verb.ACCEPT, 2, asked=ACCEPTED.answered + 0.01)
+    assert found(ACCEPTED, late) == ["done-twice"]
+    assert found(delivery(Verb.RELEASE, 1), late) == ["count-back"]
 
 
 def test_delivered_again() -> None:
