@@ -280,13 +280,13 @@ class SimHistory:
         return history
 
     def _last_of_anew(self, topic: str) -> dict[tuple[TopicPartition, int], int]:
-        """The last offset at which each value that was sent anew was read."""
+        """The last offset at which each value that was sent anew was read and is not lost."""
         found: dict[tuple[TopicPartition, int], int] = {}
-        for _, poll in self._polls.get(topic, ()):
+        for answer, poll in self._polls.get(topic, ()):
             at = TopicPartition(topic, poll.partition)
             anew = self._anew.get(at, ())
             for offset, value in zip(poll.offsets, poll.values, strict=True):
-                if value in anew:
+                if value in anew and not self.is_lost(at, offset, answer):
                     found[at, value] = max(offset, found.get((at, value), -1))
         return found
 

@@ -76,6 +76,8 @@ def test_values_sent_anew_may_be_there_twice_after_a_loss(history: SimHistory) -
     history.sent("orders", 0, [1, 3])
     assert not history.unexplained()
     assert not any(history.judged("orders").judge().values())
+    history.polled(Answer(4, BEFORE), "orders", 0, consumer, [(30, 2)])  # and is lost
+    assert not any(history.judged("orders").judge().values())
     history.polled(Answer(6, AFTER), "orders", 0, consumer, [(24, 3)])
     assert history.judged("orders").judge()["duplicate"]
 
