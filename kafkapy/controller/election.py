@@ -52,10 +52,13 @@ def elect_offline(
 def elect_reassign(
     targets: Sequence[int], state: LeaderAndIsr, is_online: IsOnline
 ) -> Election | None:
-    """The first target replica that is online and in sync."""
+    """The first target replica that is online and in sync. The others leave the ISR: the leader
+    waits for their copies no more.
+    """
     online = [replica for replica in targets if is_online(replica)]
-    leader = next((replica for replica in online if replica in state.isr), None)
-    return None if leader is None else _elected(state, leader, state.isr, online)
+    isr = [replica for replica in state.isr if replica in targets]
+    leader = next((replica for replica in online if replica in isr), None)
+    return None if leader is None else _elected(state, leader, isr, online)
 
 
 def elect_preferred(

@@ -12,16 +12,19 @@ controller can continue.
 | A2    | AR -> NewReplica; then wait until TRS is in the ISR                                   |
 | B1    | AR -> OnlineReplica                                                                   |
 | B2    | RS = TRS, AR and RR empty, in memory                                                  |
-| B3    | a leader in TRS: elected, or the present one with a grown epoch; LeaderAndIsr to TRS  |
-| B4    | RR -> OfflineReplica: out of the ISR, StopReplica                                     |
+| B3    | a leader in TRS: elected, or the present one with a grown epoch; RR out of the ISR;   |
+|       | LeaderAndIsr to TRS                                                                   |
+| B4    | RR -> OfflineReplica: StopReplica                                                     |
 | B5    | RR -> ReplicaDeletionStarted, ReplicaDeletionSuccessful, NonExistentReplica           |
 | B6    | TRS to the znode                                                                      |
 | B7    | out of `/admin/reassign_partitions`                                                   |
 | B8    | UpdateMetadata to all; a waiting deletion of the topic goes on                        |
 
-Two things differ from Kafka, because nothing acknowledged may be lost. U3 comes before the znode is
-written: a controller that fails in between leaves no unknown replica. And a change of target that
-would drop the last in-sync replica is refused, as KRaft refuses it.
+Three things differ from Kafka, because nothing acknowledged may be lost. U3 comes before the znode
+is written: a controller that fails in between leaves no unknown replica. RR leaves the ISR in B3,
+not in B4: the leader waits for its copies no more, and who is controller between the two could
+elect it. And a change of target that would drop the last in-sync replica is refused, as KRaft
+refuses it.
 """
 
 from __future__ import annotations
@@ -259,14 +262,23 @@ async def _announce(parts: ControllerParts, partition: TopicPartition) -> None:
 async def _grow_leader_epoch(
     parts: ControllerParts, partition: TopicPartition
 ) -> LeaderAndIsr | None:
-    """The state after a conditional write of the next leader epoch; None if there is no state."""
+    """The state after a conditional write of the next leader epoch; None if there is no state.
+
+    A replica that is assigned no more leaves the ISR with it (B3).
+    """
     context, topics = parts.context, parts.store.topics
+    assigned = context.assignment(partition).replicas
     while True:
         state = (await topics.states([partition])).get(partition)
         if state is None:
             _log.error("Partition %s is being reassigned but has no state", partition)
             return None
-        grown = replace(state, leader_epoch=state.leader_epoch + 1, controller_epoch=context.epoch)
+        grown = replace(
+            state,
+            isr=tuple(replica for replica in state.isr if replica in assigned) or state.isr,
+            leader_epoch=state.leader_epoch + 1,
+            controller_epoch=context.epoch,
+        )
         writes = await topics.update_states({partition: grown}, context.fence)
         if partition in writes.failed:
             raise writes.failed[partition]

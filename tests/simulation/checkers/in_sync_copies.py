@@ -3,9 +3,6 @@
 Checked when a producer with acks=all is answered (at least `min.insync.replicas` logs, and that of
 every member of the ISR, have its records), and when a leader's ISR, its proposal or the high
 watermark changes (a member, proposed ones too, has all that any leader committed: KIP-497).
-
-A replica that a reassignment removes is left out: its leader hears of the new replicas, and waits
-for it no more, just before the controller takes it out of the ISR (as in Kafka).
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ class InSyncCopies(Checker):
         if state.get("leader_epoch") != partition.leader_epoch:
             return
         committed = self.cluster.committed_ends.get(key, 0)
-        for member in sorted(partition.in_sync.maximal.intersection(partition.assigned_replicas)):
+        for member in sorted(partition.in_sync.maximal):
             if not self._has(member, key, committed):
                 self.violated(
                     f"{key.topic_partition}: leader {node.broker_id} of epoch"
@@ -68,13 +65,6 @@ class InSyncCopies(Checker):
     def _state(self, topic_partition: TopicPartition) -> dict[str, object]:
         found = self.world.ensemble.tree.nodes.get(paths.partition_state(*topic_partition))
         return {} if found is None else json.loads(found.data)
-
-    def _leaving(self, topic_partition: TopicPartition) -> list[int]:
-        """The replicas that a reassignment removes."""
-        topic = self.cluster.znode(paths.topic(topic_partition.topic)) or {}
-        removing = topic.get("removing_replicas") or {}
-        assert isinstance(removing, dict)
-        return removing.get(str(topic_partition.partition), [])
 
     def _has(self, broker_id: int, key: PartitionKey, end: int) -> bool:
         """Whether a replica's log goes up to `end`, or did before a power cut or a moment ago."""
@@ -92,7 +82,7 @@ class InSyncCopies(Checker):
         what = f"{at}: offsets {first} to {last} are acknowledged, and are on brokers {copies}"
         if len(copies) < self._min_isr:
             self._note(at, first, f"{what}: min.insync.replicas is {self._min_isr}")
-        elif not set(isr).difference(self._leaving(at)) <= set(copies):
+        elif not set(isr) <= set(copies):
             self._note(at, first, f"{what}: in sync are {isr}")
 
     def _note(self, at: TopicPartition, offset: int, problem: str) -> None:
