@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.ports import Clock
 from kafkapy.common.share_state import SharePartitionKey
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.partition import CONSUMER, READ_COMMITTED, Partition
 from kafkapy.replication.purgatory import DelayedOperation
@@ -162,12 +163,17 @@ class ShareFetches:
             batches, free, position = _Batches(), 0, offset
             while free < max_records and position < end and batches.size < max_bytes:
                 left = max_bytes - batches.size
-                found = partition.log.read(
-                    position, min(left, _CHUNK_BYTES), end, True, isolation == READ_COMMITTED
-                )
-                if len(found.records) > left and (batches.rows or not is_first):
-                    break
-                added = batches.add(found)
+                try:
+                    found = partition.log.read(
+                        position, min(left, _CHUNK_BYTES), end, True, isolation == READ_COMMITTED
+                    )
+                    if len(found.records) > left and (batches.rows or not is_first):
+                        break
+                    added = batches.add(found)
+                except ApiError:
+                    if batches.rows:
+                        break  # the next fetch begins with the damage
+                    raise
                 if not added:
                     break
                 free += shares.free_count(added)
@@ -256,28 +262,38 @@ class _Batches:
         return self.ends[-1] if self.ends else 0
 
     def add(self, found: FetchDataInfo) -> list[RecordBatch]:
-        """Add those of one more read, which follow the others; returns their offsets."""
+        """Add those of one more read, which follow the others; returns their offsets.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE: the next one is damaged. With a wrong last offset, records
+                that are not there would be acquired.
+        """
         before, added = self.size, len(self.rows)
         starts = {
             (each.producer_id, each.first_offset) for each in found.aborted_transactions or ()
         }
         open_aborted: set[int] = set()
-        for position, header in iter_headers(found.records):
-            row = RecordBatch(header.base_offset, header.last_offset)
-            self.rows.append(row)
-            self.ends.append(before + position + header.size)
-            if not starts or not header.is_transactional:
-                continue
-            producer_id = header.producer_id
-            if any(p == producer_id and first <= row.last for p, first in starts):
-                starts = {s for s in starts if s[0] != producer_id or s[1] > row.last}
-                open_aborted.add(producer_id)
-            if producer_id in open_aborted:
-                if header.is_control:
-                    open_aborted.discard(producer_id)
-                else:
-                    self.aborted.append(row)
-        self.chunks.append(memoryview(found.records)[: self.size - before])
+        try:
+            for position, header in iter_headers(found.records):
+                validate_crc(found.records, position, header)
+                row = RecordBatch(header.base_offset, header.last_offset)
+                self.rows.append(row)
+                self.ends.append(before + position + header.size)
+                if not starts or not header.is_transactional:
+                    continue
+                producer_id = header.producer_id
+                if any(p == producer_id and first <= row.last for p, first in starts):
+                    starts = {s for s in starts if s[0] != producer_id or s[1] > row.last}
+                    open_aborted.add(producer_id)
+                if producer_id in open_aborted:
+                    if header.is_control:
+                        open_aborted.discard(producer_id)
+                    else:
+                        self.aborted.append(row)
+        finally:
+            self.chunks.append(memoryview(found.records)[: self.size - before])
+        if len(self.rows) == added and found.records:
+            raise ApiError(ErrorCode.CORRUPT_MESSAGE, "A batch is longer than its segment")
         return self.rows[added:]
 
     def cut(self, acquired: Sequence[Acquired]) -> memoryview:

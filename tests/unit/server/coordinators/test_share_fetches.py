@@ -28,6 +28,7 @@ from tests.harness.storage.partitions import TOPIC_ID
 WANTED = ShareWanted(SharePartitionKey("g", TOPIC_ID, 0), "t")
 LARGEST = 50 << 20
 """What clients allow for."""
+_LENGTH_AT, _LAST_OFFSET_DELTA_AT = 8, 23
 
 
 class Fetches:
@@ -45,6 +46,7 @@ class Fetches:
         configs: Any = SimpleNamespace(isolation=lambda group_id: 0)
         self.fetches = ShareFetches(parts.replicas, shares, configs, parts.clock)
         self.read_bytes = 0
+        self.errors: list[ErrorCode] = []
         read = FileRecords.read
 
         def counted(records: FileRecords, position: int, size: int) -> bytes:
@@ -59,6 +61,7 @@ class Fetches:
         answers: list[ShareRow] = []
         params = ShareFetchParams(member, 0, 1, max_bytes, max_records, 500)
         self.fetches.fetch(params, [WANTED], lambda _: ErrorCode.NONE, answers.extend)
+        self.errors = [row.error for row in answers if row.error is not ErrorCode.NONE]
         return [header.base_offset for row in answers for _, header in iter_headers(row.records)]
 
     def acquired(self, member: str = "m") -> int:
@@ -96,6 +99,32 @@ def test_it_reads_past_what_others_have(fetches: Fetches) -> None:
     assert fetches.fetch(30) == [*range(0, 70, 10)]
     assert fetches.acquired() == 30
     assert fetches.acquired("other") == 40
+
+
+@pytest.mark.parametrize("position", [_LENGTH_AT, _LENGTH_AT + 2, _LAST_OFFSET_DELTA_AT, 500])
+def test_records_of_a_damaged_batch_are_not_acquired(
+    fetches: Fetches, tmp_path: Path, position: int
+) -> None:
+    """One bit more in a last offset, and members had locks on 16 million records."""
+    [log] = tmp_path.rglob("*.log")
+    data = bytearray(log.read_bytes())
+    data[2 * fetches.batch_bytes + position] ^= 1
+    log.write_bytes(data)
+    assert fetches.fetch(1000) == [0, 10]
+    assert fetches.acquired() == 20
+    assert not fetches.fetch(1000)
+    assert fetches.errors == [ErrorCode.CORRUPT_MESSAGE]
+
+
+def test_a_last_batch_that_is_too_long_is_an_error(fetches: Fetches, tmp_path: Path) -> None:
+    """The member would wait for the rest of it."""
+    [log] = tmp_path.rglob("*.log")
+    data = bytearray(log.read_bytes())
+    data[29 * fetches.batch_bytes + _LENGTH_AT] ^= 1
+    log.write_bytes(data)
+    assert len(fetches.fetch(1000)) == 29
+    assert not fetches.fetch(1000)
+    assert fetches.errors == [ErrorCode.CORRUPT_MESSAGE]
 
 
 def test_the_limit_of_bytes_holds_across_chunks(fetches: Fetches) -> None:
