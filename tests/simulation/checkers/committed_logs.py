@@ -148,7 +148,9 @@ class CommittedLogs(Checker):
         """Note what a leader committed in its last step: its answers may arrive."""
         where = node.broker_id, key
         led = self._leads.get(where, -1)
-        if led >= 0 and led == partition.leader_epoch:
+        if partition.is_leader and led < partition.leader_epoch:  # it began to lead in this step
+            self.on_partition(node, key, partition)
+        elif led >= 0 and led == partition.leader_epoch:
             committed, (latest_epoch, _) = self._committed[key], self._led[key]
             self._compare(node, key, partition, committed, led >= latest_epoch)
             self.cluster.committed_ends[key] = committed.end
