@@ -167,7 +167,8 @@ class TransactionVerifier:
         self._ask(question, added)
 
     def _ask(self, question: Question, answered: Answered) -> None:
-        topic = self._metadata.image.topics.get(TRANSACTION_STATE_TOPIC)
+        image = self._metadata.image
+        topic = image.topics.get(TRANSACTION_STATE_TOPIC)
         if topic is None:
             answered(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return
@@ -177,6 +178,11 @@ class TransactionVerifier:
         if leader == self._broker_id:
             service = self._transactions
             if isinstance(question, AddPartitions):
+                if any(image.partition(*each) is None for each in question.partitions):
+                    # It is led, and not in the metadata yet: it would be taken for deleted, and
+                    # get no marker.
+                    answered(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+                    return
                 service.ask(service.coordinator.add_partitions, question, answered)
             else:
                 service.ask(service.coordinator.verify_partitions, question, answered)

@@ -30,8 +30,10 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
+from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
 from kafkapy.server.interbroker.node_clients import NodeClients
+from kafkapy.storage.log_append import AppendOrigin
 from tests.harness.cores.server_parts import Parts
 from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
 from tests.harness.storage.partitions import TOPIC_ID, partition_state
@@ -167,6 +169,31 @@ def test_with_version_2_the_partition_is_added(parts: Parts) -> None:
     assert verify(parts, ADDING) == {}
     assert parts.verifier.unverified([ADDING]) == []
     assert verify(parts) == {}, "it is part of the transaction"
+
+
+def test_what_the_metadata_does_not_have_yet_is_not_added(tmp_path: Path) -> None:
+    """LeaderAndIsr comes before UpdateMetadata. A transaction that ends in between would take the
+    partition for deleted, give it no marker, and stay open there."""
+    parts = Parts(tmp_path)
+    parts.announce(TRANSACTION_STATE_TOPIC)
+    log = parts.lead("t").log
+    parts.lead_transactions()
+    begin(parts)
+    errors = verify(parts, ADDING)
+    end = EndTransaction("x", WRITING.producer, True, EPOCH_BUMP_VERSION)
+    if not errors:
+        batch = build_batch(
+            [RecordData(None, b"v", 1)], producer_id=4000, producer_epoch=0, base_sequence=0,
+            is_transactional=True,
+        )  # fmt: skip
+        parts.replicas.append("t", 0, batch, -1, 12, AppendOrigin.CLIENT)
+        parts.transactions.call(parts.transactions.coordinator.end_transaction, end, lambda r: r)
+        for _ in range(5):
+            parts.timers.fire()
+    assert log.last_stable_offset == log.high_watermark, "the transaction is open for ever"
+    assert errors == {T0: ErrorCode.NOT_ENOUGH_REPLICAS}
+    parts.announce("t")
+    assert verify(parts, ADDING) == {}
 
 
 def test_a_transaction_with_an_epoch_of_its_own_begins_with_sequence_0(parts: Parts) -> None:
