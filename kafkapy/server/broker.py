@@ -512,6 +512,7 @@ class Broker:
                 self._verifier,
                 self._markers,
                 self._producer_ids,
+                self._creator,
             ),
             handler_table.share_offsets(self._shares, self._features, authorization, tasks, turns),
             handler_table.topics(

@@ -239,6 +239,7 @@ def transactions(
     verifier: TransactionVerifier,
     markers: MarkerWriter,
     producer_ids: ProducerIdManager,
+    creator: AutoCreator,
 ) -> BackgroundHandlers:
     """Transactions and producer ids."""
     return {
@@ -249,7 +250,7 @@ def transactions(
             handlers.add_partitions_to_txn.handle, transactions, metadata
         ),
         ApiKey.ADD_OFFSETS_TO_TXN: partial(
-            handlers.add_offsets_to_txn.handle, transactions, groups
+            handlers.add_offsets_to_txn.handle, transactions, groups, metadata, creator
         ),
         ApiKey.END_TXN: partial(handlers.end_txn.handle, transactions),
         ApiKey.WRITE_TXN_MARKERS: partial(handlers.write_txn_markers.handle, markers),

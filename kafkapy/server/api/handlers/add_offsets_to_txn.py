@@ -1,6 +1,8 @@
 """AddOffsetsToTxn (key 25), versions 0-4.
 
-Behaviour: the group's partition of `__consumer_offsets` becomes part of the transaction.
+Behaviour: the group's partition of `__consumer_offsets` becomes part of the transaction. The topic
+is created if it is missing: what is not in the metadata when the transaction ends is taken for
+deleted, and gets no marker. Until it is there, producers hear COORDINATOR_NOT_AVAILABLE.
 Version notes: below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 """
 
@@ -10,31 +12,45 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.messages import AddPartitions, PartitionsResult
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
+from kafkapy.server.admin.auto_creator import AutoCreator
 from kafkapy.server.api.handler_support import transactional_error
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.coordinators.transaction_service import TransactionService
-from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.outcomes import Later, Outcome
 
 _FIRST_VERSION_WITH_FENCED = 2
+_WAIT_MS = 1000
 
 
 def handle(
     transactions: TransactionService,
     groups: GroupService,
+    metadata: MetadataCache,
+    creator: AutoCreator,
     context: RequestContext,
     request: AddOffsetsToTxnRequest,
-) -> Outcome[AddOffsetsToTxnResponse]:
+) -> Outcome[AddOffsetsToTxnResponse] | Later[AddOffsetsToTxnResponse]:
     """Add the group's partition."""
-    index = groups.coordinator.partition_for(request.group_id)
+    partition = TopicPartition(
+        GROUP_METADATA_TOPIC, groups.coordinator.partition_for(request.group_id)
+    )
+
+    async def create() -> AddOffsetsToTxnResponse:
+        await creator.create([GROUP_METADATA_TOPIC], _WAIT_MS)
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    if metadata.image.partition(*partition) is None:
+        return create()
     question = AddPartitions(
         request.transactional_id,
         Producer(request.producer_id, request.producer_epoch),
-        [TopicPartition(GROUP_METADATA_TOPIC, index)],
+        [partition],
     )
 
     def response(result: PartitionsResult) -> AddOffsetsToTxnResponse:
