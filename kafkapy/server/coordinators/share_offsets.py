@@ -7,7 +7,8 @@ Kafka: `GroupCoordinatorService.describeShareGroupOffsets` and its neighbours.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -76,6 +77,25 @@ class ShareOffsets:
         self._persister = persister
         self._metadata = metadata
         self._nodes = nodes
+        self._changing: set[str] = set()
+        """Groups whose states are just begun anew or deleted."""
+
+    @contextmanager
+    def _alone(self, group_id: str) -> Iterator[None]:
+        """One change of a group's states at a time: a later one that overtook it at a share
+        coordinator would be undone by it.
+
+        Raises:
+            ApiError: COORDINATOR_LOAD_IN_PROGRESS, another is under way.
+        """
+        if group_id in self._changing:
+            message = "Share partitions of the group are just being altered or deleted."
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, message)
+        self._changing.add(group_id)
+        try:
+            yield
+        finally:
+            self._changing.remove(group_id)
 
     async def known(self, group_id: str) -> set[TopicIdPartition]:
         """The share partitions of a group.
@@ -127,8 +147,14 @@ class ShareOffsets:
         """Begin share partitions anew, at these offsets.
 
         Raises:
-            ApiError: the group has members, or is not coordinated here.
+            ApiError: the group has members, is being changed, or is not coordinated here.
         """
+        with self._alone(group_id):
+            return await self._alter(group_id, offsets)
+
+    async def _alter(
+        self, group_id: str, offsets: Mapping[TopicIdPartition, int]
+    ) -> dict[TopicIdPartition, StateResult]:
         wanted = assignment_of(set(offsets))
         request = AlterShareOffsets(group_id, {t: sorted(rows) for t, rows in wanted.items()})
         altered = await self._ask(self._groups.coordinator.alter_share_offsets, request)
@@ -152,8 +178,14 @@ class ShareOffsets:
         """Delete the share partitions of topics, or of all; the outcome of each that had any.
 
         Raises:
-            ApiError: the group has members, or is not coordinated here.
+            ApiError: the group has members, is being changed, or is not coordinated here.
         """
+        with self._alone(group_id):
+            return await self._delete(group_id, topic_ids)
+
+    async def _delete(
+        self, group_id: str, topic_ids: Sequence[Uuid] | None
+    ) -> dict[Uuid, ErrorCode]:
         coordinator = self._groups.coordinator
         request = DeleteShareOffsets(group_id, topic_ids)
         marked = await self._ask(coordinator.delete_share_offsets, request)
