@@ -441,8 +441,7 @@ class Broker:
         """All handlers, each with what it uses."""
         config, clock, turns = self.config, self.clock, self._turns
         cluster = ClusterView(self._cluster_id, self._broker_id, self._metadata)
-        authorization = Authorization(self._authorizer)
-        throttler = Throttler(self._quotas, clock)
+        authorization, throttler = Authorization(self._authorizer), Throttler(self._quotas, clock)
         auto_create_topics = config.get_bool("auto.create.topics.enable")
         produce = handler_table.produce_paths(
             self.replicas,
@@ -476,6 +475,7 @@ class Broker:
             ),
             **handler_table.cluster(
                 cluster,
+                handler_table.coordinators(self._groups, self._transactions, self._shares),
                 self._waiter,
                 self._creator,
                 auto_create_topics,

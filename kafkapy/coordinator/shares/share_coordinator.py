@@ -422,8 +422,8 @@ class ShareCoordinator:
         assert not self._partitions or num_partitions == self._num_partitions, "keys would move"
         self._num_partitions = num_partitions
 
-    def partition_for(self, key: SharePartitionKey) -> int:
-        """The partition of `__share_group_state` that has a share partition."""
+    def partition_for(self, key: SharePartitionKey | str) -> int:
+        """The partition of `__share_group_state` that has a share partition, or its string."""
         return partition_for_key(str(key), self._num_partitions)
 
     def start_loading(self, partition: int, leader_epoch: int) -> bool:

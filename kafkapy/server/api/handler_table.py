@@ -262,8 +262,20 @@ def transactions(
     }
 
 
+def coordinators(
+    groups: GroupService, transactions: TransactionService, shares: Shares
+) -> Mapping[int, handlers.find_coordinator.PartitionFor]:
+    """The partitions of keys, by FindCoordinator's types of keys."""
+    return {
+        0: groups.coordinator.partition_for,
+        1: transactions.coordinator.partition_for,
+        2: shares.service.coordinator.partition_for,
+    }
+
+
 def cluster(
     cluster: ClusterView,
+    partition_for: Mapping[int, handlers.find_coordinator.PartitionFor],
     waiter: MetadataWaiter,
     creator: AutoCreator,
     auto_create_topics: bool,
@@ -281,10 +293,12 @@ def cluster(
         cluster, waiter, creator, auto_create_topics, authorization, quotas, turns, tasks
     )
     offered = {key: row for key, row in SERVED.items() if has_telemetry or key not in _TELEMETRY}
-    coordinators = handlers.find_coordinator.Handler(cluster, waiter, creator, quotas, turns, tasks)
+    finder = handlers.find_coordinator.Handler(
+        cluster, partition_for, waiter, creator, quotas, turns, tasks
+    )
     return {
         ApiKey.METADATA: description.handle,
-        ApiKey.FIND_COORDINATOR: coordinators.handle,
+        ApiKey.FIND_COORDINATOR: finder.handle,
         ApiKey.DESCRIBE_CLUSTER: partial(handlers.describe_cluster.handle, cluster),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: partial(
             handlers.describe_topic_partitions.handle, cluster, authorization

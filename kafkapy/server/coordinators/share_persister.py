@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC, partition_for_key
+from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC
 from kafkapy.coordinator.shares.messages import StateRequest, StateResult
 from kafkapy.server.coordinators.share_state_codec import from_answer, to_message
 from kafkapy.server.interbroker.node_client import NodeUnavailable
@@ -69,7 +69,7 @@ class SharePersister:
             missing = StateResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             self.create(lambda: ended(missing))
             return
-        index = partition_for_key(str(request.key), len(topic.partitions))
+        index = self._service.coordinator.partition_for(request.key)
         known = topic.partitions.get(index)
         leader = -1 if known is None else known.leader
         if leader == self._broker_id:

@@ -13,7 +13,6 @@ from kafkapy.common.topic_partition import (
     TRANSACTION_STATE_TOPIC,
     TopicPartition,
     by_topic,
-    partition_for_key,
 )
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.messages import (
@@ -172,7 +171,7 @@ class TransactionVerifier:
         if topic is None:
             answered(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return
-        index = partition_for_key(question.transactional_id, len(topic.partitions))
+        index = self._transactions.coordinator.partition_for(question.transactional_id)
         known = topic.partitions.get(index)
         leader = -1 if known is None else known.leader
         if leader == self._broker_id:

@@ -3,12 +3,14 @@
 Behaviour: the leader of the group's `__consumer_offsets` partition, of the transactional id's
 `__transaction_state` partition, or of a share partition's `__share_group_state` partition; a
 missing topic is created. COORDINATOR_NOT_AVAILABLE is the answer
-if the creation is refused, or if there are no leaders after a short time. Version notes: v4 has
-many keys, each with its own result (KIP-699).
+if the creation is refused, or if there are no leaders after a short time. The partition is that of
+the coordinators, which do not move groups when their topic grows. Version notes: v4 has many keys,
+each with its own result (KIP-699).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +19,6 @@ from kafkapy.common.topic_partition import (
     GROUP_METADATA_TOPIC,
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
-    partition_for_key,
 )
 from kafkapy.protocol.messages.find_coordinator import (
     Coordinator,
@@ -37,14 +38,18 @@ from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish
 _TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC, 2: SHARE_GROUP_STATE_TOPIC}
 """Internal topics, by key type."""
 _SHARE = 2
+
+PartitionFor = Callable[[str], int]
+"""The partition of an internal topic that a key belongs to."""
 _WAIT_MS = 1000
 
 
 @dataclass(frozen=True)
 class Handler:
-    """Finds coordinators of groups and transactions."""
+    """Finds coordinators of groups and transactions. `partition_for` is by key type."""
 
     cluster: ClusterView
+    partition_for: Mapping[int, PartitionFor]
     waiter: MetadataWaiter
     creator: AutoCreator
     quotas: ClientQuotas
@@ -94,7 +99,7 @@ class Handler:
         topic = self.cluster.image.topics.get(_TOPICS[key_type])
         if topic is None:
             return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        partition = topic.partitions.get(partition_for_key(key, len(topic.partitions)))
+        partition = topic.partitions.get(self.partition_for[key_type](key))
         leader = partition.leader if partition is not None else -1
         for node, host, port, _ in self.cluster.nodes(context.listener):
             if node == leader:

@@ -29,7 +29,8 @@ class Parts:
         self.remote: list[Callable[[Any], None]] = []
         self.later: list[Callable[[], None]] = []
         self.results: list[StateResult] = []
-        service = SimpleNamespace(coordinator=SimpleNamespace(handle=None), ask=self._ask)
+        coordinator = SimpleNamespace(handle=None, partition_for=lambda key: 0)
+        service = SimpleNamespace(coordinator=coordinator, ask=self._ask)
         nodes = SimpleNamespace(of=self._of, close=lambda: None)
         self.persister = SharePersister(
             1,
@@ -40,8 +41,9 @@ class Parts:
         )
         self.persister.send(REQUEST, self.results.append)
 
-    def lead(self, leader: int) -> None:
-        partitions = {0: SimpleNamespace(leader=leader)}
+    def lead(self, leader: int, *others: int) -> None:
+        leaders = enumerate((leader, *others))
+        partitions = {index: SimpleNamespace(leader=each) for index, each in leaders}
         self.topics[SHARE_GROUP_STATE_TOPIC] = SimpleNamespace(partitions=partitions)
 
     def _ask(self, method: object, request: object, answered: Any) -> None:
@@ -58,6 +60,13 @@ def test_this_broker_is_asked_without_the_network() -> None:
     parts = Parts(leader=1)
     parts.local.pop()(StateResult(start_offset=5))
     assert parts.results == [StateResult(start_offset=5)]
+
+
+def test_coordinators_do_not_move_states_when_the_topic_grows() -> None:
+    parts = Parts(leader=3)
+    parts.lead(1, 3, 3, 3, 3)
+    parts.later.pop()()
+    assert len(parts.local) == 1
 
 
 def test_another_broker_that_is_gone_is_followed_by_its_successor() -> None:

@@ -106,12 +106,25 @@ def test_without_coordinator_the_producer_is_told_to_try_again(tmp_path: Path) -
     assert verify(parts) == {T0: ErrorCode.NOT_ENOUGH_REPLICAS}
 
 
+def test_coordinators_do_not_move_ids_when_their_topic_grows(parts: Parts) -> None:
+    begin(parts, T0)
+    rows = [
+        UpdateMetadataPartition(
+            TRANSACTION_STATE_TOPIC, TOPIC_ID, index, partition_state(leader=2).state, (2,)
+        )
+        for index in range(1, 50)
+    ]
+    parts.metadata.apply(UpdateMetadataCommand(1, 1, 1, rows, []))
+    assert verify(parts) == {}
+
+
 def verified_by_another(
     tmp_path: Path, answer: Any, writing: Writing = WRITING
 ) -> dict[TopicPartition, ErrorCode]:
     """The errors that a producer gets when broker 2 coordinates and sends this answer."""
     parts = Parts(tmp_path)
     parts.lead("t")
+    parts.transactions.coordinator.set_num_partitions(1)
     heard: list[dict[TopicPartition, ErrorCode]] = []
 
     async def scenario() -> None:
