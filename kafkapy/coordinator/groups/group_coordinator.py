@@ -6,8 +6,8 @@ once, now or by a later call's effects. The shell
     1. sends the replies and makes the appends, and reports each append with `append_completed`;
     2. calls `on_time` when `next_deadline_ms` has come;
     3. for a partition of `__consumer_offsets` that it leads calls `start_loading`, `replay_batches`
-       (or `replay` and `end_transaction`) over the whole log, `finish_loading`; then, if not all of
-       that is replicated, `loaded_is_unreplicated`, and `loaded_is_replicated` when it is; and
+       (or `replay`) over the whole log, `finish_loading`; then, if not all of that is replicated,
+       `loaded_is_unreplicated`, and `loaded_is_replicated` when it is; and
        `unload` when it leads it no more;
     4. calls `expire_offsets` every `offsets.retention.check.interval.ms`, and
        `on_partitions_deleted` when told so.
@@ -334,8 +334,8 @@ class GroupCoordinator:
         loading.replay_batches(self._core, partition, records)
 
     def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> None:
-        """A marker of the producer is in the partition's log, met in replay or just appended."""
-        loading.end_transaction(self._core, partition, producer_id, committed=committed)
+        """A marker of the producer was just appended to the partition's log."""
+        loading.marker_appended(self._core, partition, producer_id, committed=committed)
 
     def finish_loading(self, partition: int, now_ms: int) -> GroupEffects:
         """The whole log has been replayed: answer for its groups."""

@@ -80,7 +80,7 @@ def _replay_marker(core: Core, partition: int, producer_id: int, record: Record)
         return
     if control in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
         committed = control == ControlRecordType.COMMIT
-        end_transaction(core, partition, producer_id, committed=committed)
+        _end_transaction(core.registry.partitions[partition], producer_id, committed=committed)
 
 
 def replay(
@@ -201,11 +201,16 @@ def _check_members(value: GroupValue) -> None:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, "The group's record names a member twice")
 
 
-def end_transaction(core: Core, partition: int, producer_id: int, *, committed: bool) -> None:
-    """A marker of the producer is in the partition: its pending offsets count now, or never."""
+def marker_appended(core: Core, partition: int, producer_id: int, *, committed: bool) -> None:
+    """A marker of the producer was appended just now. A load comes to it later: what is pending
+    there until then may be of an earlier transaction, with a marker of its own."""
     held = core.registry.partitions.get(partition)
-    if held is None:
-        return
+    if held is not None and not held.loading:
+        _end_transaction(held, producer_id, committed=committed)
+
+
+def _end_transaction(held: OffsetsPartition, producer_id: int, *, committed: bool) -> None:
+    """The pending offsets of the producer count now, or never."""
     for group_id in held.open_transactions.pop(producer_id, ()):
         group = held.groups.get(group_id)
         if group is not None:

@@ -97,3 +97,30 @@ def test_a_marker_decides_on_offsets(parts: Parts, commit: bool, offset: int) ->
     question = FetchOffsets("g", [T0], require_stable=True)
     answer = groups.call(groups.coordinator.fetch_offsets, question, lambda result: result)
     assert (answer.offsets[T0].offset, answer.offsets[T0].error) == (offset, ErrorCode.NONE)
+
+
+def test_a_marker_during_a_load_decides_on_nothing_before_it(tmp_path: Path) -> None:
+    """It would commit the offsets of an earlier transaction of the producer, which was aborted, if
+    the load has not come to that marker yet."""
+    properties = {"transaction.partition.verification.enable": "false",
+                  "offsets.load.buffer.size": "1"}  # fmt: skip
+    parts = Parts(tmp_path, properties=properties)
+    parts.coordinate()
+    groups, offsets_partition = parts.groups, TopicPartition(GROUP_METADATA_TOPIC, 0)
+    for partition in (T0, T1):
+        request = CommitOffsets("g", {partition: OffsetToCommit(5)}, producer=PRODUCER)
+        groups.call(groups.coordinator.commit_offsets, request, lambda result: result)
+        if partition == T0:
+            write(parts, offsets_partition, commit=False)
+    parts.coordinate_elsewhere()
+    parts.lead(GROUP_METADATA_TOPIC, leader_epoch=10, partition_epoch=10)
+    question = FetchOffsets("g", [T0, T1], require_stable=True)
+
+    def fetch() -> Any:
+        return groups.call(groups.coordinator.fetch_offsets, question, lambda result: result)
+
+    assert fetch().error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert write(parts, offsets_partition) == [{offsets_partition: ErrorCode.NONE}]
+    while fetch().error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        parts.timers.fire()
+    assert {each: found.offset for each, found in fetch().offsets.items()} == {T0: -1, T1: 5}
