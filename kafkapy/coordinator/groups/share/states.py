@@ -98,7 +98,10 @@ def forget_deleted(core: Core, changes: Changes, group: ShareGroup) -> None:
 
 
 def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> None:
-    """The share coordinator has begun these, or has not: then a later heartbeat requests them."""
+    """The share coordinator has begun these, or has not: then a later heartbeat requests them. So
+    it does if the group is just being loaded: what is known of it yet is old."""
+    if core.registry.check(request.group_id) is not ErrorCode.NONE:
+        return
     group = core.registry.find(request.group_id)
     if group is None or not isinstance(group.consumer, ShareGroup):
         return

@@ -205,3 +205,27 @@ def test_a_share_group_is_listed_and_does_not_expire(shell: ShareShell) -> None:
     shell.perform(shell.coordinator.expire_offsets(10**15))
     [row] = shell.ask(shell.coordinator.list_groups, ListGroups(types_filter=["Share"])).groups
     assert row == ("g", "share", "Empty", "share")
+
+
+def test_what_has_begun_is_not_noted_during_a_load(shell: ShareShell) -> None:
+    """The group is as the record says that the load has come to: written at the end of the log, it
+    would undo the later ones, and what was consumed of others would be forgotten."""
+    shell.topics.create("u", 1)
+    shell.topics.grow("t", 5)
+    shell.member("a", "t")
+    [late] = shell.requests()
+    shell.member("b", "u")
+    so_far = len(shell.log)
+    shell.begin()
+    before = known(shell)
+    assert len(before) == 2
+    index, _ = shell.log[-1]
+    loading = shell.coordinator = shell.new_coordinator()
+    loading.start_loading(index, 6)
+    for offset, (_, record) in enumerate(shell.log[:so_far]):
+        loading.replay(index, offset, record)
+    shell.perform(loading.share_states_initialized(shell.now_ms, late, ErrorCode.NONE))
+    for offset, (_, record) in enumerate(shell.log[so_far:], so_far):
+        loading.replay(index, offset, record)
+    loading.finish_loading(index, shell.now_ms)
+    assert known(shell) == before
