@@ -245,6 +245,15 @@ class LocalLog:
         """
         self.pool.fs.open(self.segments.active.records.path).close()
 
+    def probe_truncation(self, offset: int) -> None:
+        """Raise OSError if descriptors are short, or ApiError if the segment to cut cannot be read,
+        before `truncate_to` removes those behind it.
+        """
+        segment = self.segments[max(self.segments.floor_index(offset), 0)]
+        segment.find(offset)
+        segment.transaction_index.entries()
+        self.probe()
+
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Keep only batches wholly below `offset`.
 

@@ -258,7 +258,7 @@ class LogLoader:
                 self._rebuild(segment)
         start = max(parameters.log_start_offset, local.segments.first.base_offset)
         first = suspects[0].base_offset
-        self._rebuild_producers(producers, min(start, first), first)
+        producers.rebuild(local, min(start, first), first, self._now_ms)
         for i, segment in enumerate(suspects):
             if i:
                 producers.take_snapshot(segment.base_offset)
@@ -332,10 +332,4 @@ class LogLoader:
             for offset in sorted({*sorted(bases)[-2:], end}):
                 producers.take_snapshot(offset)
             return
-        self._rebuild_producers(producers, log_start_offset, end)
-
-    def _rebuild_producers(self, producers: ProducerLog, start: int, end: int) -> None:
-        try:
-            producers.rebuild(self._local, start, end, self._now_ms)
-        except ApiError as error:
-            logger.error("[%s] producer state is incomplete: %s", self._topic_partition, error)
+        producers.rebuild(local, log_start_offset, end, self._now_ms)

@@ -253,11 +253,14 @@ class LogManager:
         return unfinished
 
     def _lowered(self, topic_partition: TopicPartition, log_dir: str) -> None:
-        """Checkpoint a truncation of what was flushed, and perhaps cleaned."""
+        """Checkpoint a truncation of what was flushed, and perhaps cleaned. It is half done."""
         self.checkpoint_recovery_points_of(log_dir)
         log = self.logs.get(topic_partition)
         if log is not None:
-            self.on_log_truncated(log)
+            try:
+                self.on_log_truncated(log)
+            except StorageShortage as shortage:
+                raise LogDirFailure(log_dir, shortage.message) from shortage
 
     def take_out(self, log: UnifiedLog) -> None:
         """Stop serving a log: its directory is renamed now, durably, and removed later."""

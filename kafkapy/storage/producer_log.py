@@ -115,12 +115,19 @@ class ProducerLog:
 
     def rebuild(self, local: LocalLog, start: int, end: int, now_ms: int) -> None:
         """Rebuild the state from [start, end): load the newest snapshot, then apply the batches
-        after it.
+        after it. Where they cannot be read, the state is incomplete.
         """
         self.snapshots.remove_unless(lambda offset: offset <= end)
         position = self.load_snapshot(start, end, now_ms)
         if position > start and self.state.producers:
             self._recall(local, position, now_ms)
+        try:
+            self._replay(local, position, end)
+        except ApiError as error:
+            logger.error("Producer state of %s is incomplete: %s", local.directory, error)
+
+    def _replay(self, local: LocalLog, position: int, end: int) -> None:
+        """Apply the batches from `position` up to `end` to the state."""
         for segment in local.segments.from_offset(position) if position < end else ():
             first = segment.find(max(position, segment.base_offset))
             for at, header in segment.records.headers(first[0]) if first is not None else ():

@@ -217,7 +217,7 @@ class UnifiedLog:
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
         """Drop every record from `offset` on, with their epochs and producer state. If `offset` is
-        inside a batch, that whole batch is dropped.
+        inside a batch, that whole batch is dropped. An ApiError says that nothing has changed.
         """
         with self._disk():
             if offset < self.local.segments.first.base_offset:
@@ -225,7 +225,7 @@ class UnifiedLog:
                 return
             if offset < self.local.log_end_offset:
                 logger.info("[%s] truncating to offset %d", self.topic_partition, offset)
-                self.local.probe()
+                self.local.probe_truncation(offset)
                 with self._disk(changed=True):
                     self.local.truncate_to(offset, now_ms)
                     self.cleaning.truncate(self.segments.active.base_offset)

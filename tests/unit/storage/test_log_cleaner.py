@@ -473,6 +473,26 @@ def test_a_truncation_is_noted_at_once(tmp_path: Path) -> None:
     assert again.plan.first_dirty_offset == 0
 
 
+def test_a_truncation_that_cannot_be_noted_fails_the_directory(tmp_path: Path) -> None:
+    """The records are gone by then: a log that goes on would have the state of their producers."""
+
+    class LateShortage(ShortFileSystem):
+        def _check(self, path: str) -> None:
+            if "cleaner-offset-checkpoint" in path:
+                super()._check(path)
+
+    disk = LateShortage(Disk())
+    builder = fill(LogBuilder(tmp_path, disk, cleanup_policy="compact"))
+    worker = cleaner(builder)
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    cleaning.run()
+    assert worker.commit(cleaning, NOW_MS)
+    disk.left = 0
+    with pytest.raises(LogDirFailure, match="cleaner-offset-checkpoint"):
+        builder.log.truncate_to(0)
+
+
 def test_a_malformed_checkpoint_counts_for_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -80,6 +80,43 @@ def test_truncation_takes_epochs_and_producers_along(tmp_path: Path) -> None:
     assert log.producers.state.producers[9].last_sequence == 0
 
 
+def damage(builder: LogBuilder, base_offset: int, position: int) -> None:
+    """Spoil the magic of a batch on the disk."""
+    segment = builder.log.segments.get(base_offset)
+    assert segment is not None
+    with Path(segment.records.path).open("r+b") as file:
+        file.seek(position + 16)
+        file.write(b"\x7f")
+
+
+def test_a_log_that_cannot_be_cut_stays_as_it_is(tmp_path: Path) -> None:
+    """Without its last segments it would still claim their records, and take a producer's retry
+    for a batch that it has."""
+    builder = LogBuilder(tmp_path).append(count=3).roll()
+    builder.produce(9, 0)
+    builder.produce(9, 1)
+    builder.roll()
+    builder.produce(9, 2)
+    builder.reopen()
+    damage(builder, 3, 0)
+    with pytest.raises(ApiError, match="no valid batch at position 0"):
+        builder.log.truncate_to(4)
+    assert (builder.bases(), builder.log.log_end_offset) == ([0, 3, 5], 6)
+    assert builder.log.producers.state.producers[9].last_sequence == 2
+
+
+def test_damage_before_the_place_does_not_stop_a_truncation_half_way(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, index_interval_bytes="1").append(count=3)
+    builder.append().append()
+    builder.leader_epoch = 2
+    builder.produce(9, 0)
+    damage(builder, 0, 0)
+    log = builder.log
+    log.truncate_to(5)
+    assert (log.log_end_offset, log.high_watermark, log.epochs.entries()) == (5, 5, [(0, 0)])
+    assert 9 not in log.producers.state.producers
+
+
 def test_truncation_above_the_end_only_drops_epochs(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path).append()
     builder.log.assign_epoch_start(4, 1)
