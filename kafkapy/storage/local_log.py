@@ -17,7 +17,13 @@ from kafkapy.storage.disk_errors import SHORTAGES
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from kafkapy.storage.filesystem import File, FileSystem
 from kafkapy.storage.log_config import LogConfig
-from kafkapy.storage.log_names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from kafkapy.storage.log_names import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    SEGMENT_SUFFIXES,
+    SWAP_SUFFIX,
+    offset_file_name,
+)
 from kafkapy.storage.log_offset import LogOffsetMetadata
 from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment
 from kafkapy.storage.log_segments import LogSegments
@@ -149,16 +155,21 @@ class LocalLog:
         self.on_lowered: Callable[[], None] = lambda: None
 
     def new_segment(self, base_offset: int, now_ms: int) -> LogSegment:
-        """Create an empty segment and make it the active one."""
+        """Create an empty segment and make it the active one. If that fails, its files go:
+        the old one may grow past the offset of their names, and would end there after a restart.
+        """
         jitter = self.config.segment_jitter_ms
-        segment = LogSegment.create(
-            self.pool,
-            self.directory,
-            base_offset,
-            self.config,
-            now_ms,
-            self.random.below(min(jitter, self.config.segment_ms)) if jitter else 0,
-        )
+        jitter_ms = self.random.below(min(jitter, self.config.segment_ms)) if jitter else 0
+        try:
+            segment = LogSegment.create(
+                self.pool, self.directory, base_offset, self.config, now_ms, jitter_ms
+            )
+        except OSError:
+            if self.segments.get(base_offset) is None:
+                for suffix in SEGMENT_SUFFIXES:
+                    name = offset_file_name(base_offset, suffix)
+                    self.pool.fs.remove(f"{self.directory}/{name}")
+            raise
         self.segments.add(segment)
         return segment
 
@@ -173,11 +184,14 @@ class LocalLog:
         base_offset = active.next_offset()
         if last_offset - base_offset > RELATIVE_OFFSET_MAX:
             base_offset = first_offset
-        if active.size == 0:
-            self.remove([active])
-        else:
+        if active.size:
             self.finish(active)
-        return self.new_segment(base_offset, now_ms)
+            return self.new_segment(base_offset, now_ms)
+        active.records.close_handle()
+        segment = self.new_segment(base_offset, now_ms)  # of the same files, as a rule
+        if segment.base_offset != active.base_offset:
+            self.remove([active])
+        return segment
 
     def finish(self, segment: LogSegment) -> bool:
         """Write the final form of a segment's files. Returns False if they have it already."""

@@ -152,8 +152,12 @@ class LogSegment:
         )  # fmt: skip
         preallocate = config.segment_bytes if config.preallocate else 0
         segment.records = FileRecords.create(pool, segment.records.path, preallocate)
-        segment.offset_index.create()
-        segment.time_index.create()
+        try:
+            segment.offset_index.create()
+            segment.time_index.create()
+        except OSError:
+            segment.records.close_handle()
+            raise
         segment._max_timestamp = NO_TIMESTAMP
         segment._dirty = True
         return segment

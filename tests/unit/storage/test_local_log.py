@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from kafkapy.record.batch_header import iter_headers
+from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.log_offset import LogOffsetMetadata
 from tests.harness.cores.ports import NOW_MS
+from tests.harness.plugins.closing import Disk
 from tests.harness.storage.log_builder import LogBuilder, row
+from tests.harness.storage.short_filesystem import ShortFileSystem
 
 
 def test_offset_metadata_in_batches_gaps_and_at_the_end(tmp_path: Path) -> None:
@@ -41,6 +47,44 @@ def test_an_empty_active_segment_is_replaced(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path).roll().append().roll().roll()
     assert builder.bases() == [0, 1]
     assert len([name for name in builder.files() if name.endswith(".log")]) == 2
+
+
+@pytest.mark.parametrize("left", range(3))
+def test_an_empty_active_segment_stays_without_descriptors_for_another(
+    tmp_path: Path, left: int
+) -> None:
+    """A log without segments would fail its directory when it is next looked at."""
+    fs = ShortFileSystem(Disk())
+    builder = LogBuilder(tmp_path, fs)
+    builder.log.local.close_handles()
+    fs.left = left
+    with suppress(StorageShortage):
+        builder.roll()
+    fs.left = None
+    builder.log.probe()
+    assert builder.bases() == [0]
+    assert builder.append().reopen().values() == [f"{0:<20}"]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("left", range(3))
+def test_a_segment_that_cannot_be_created_leaves_no_file(
+    tmp_path: Path, left: int, clean: bool
+) -> None:
+    """The next batch may fit into the old segment, and go beyond the offset of the file's name:
+    after a restart it would be hidden, or with all after it be cut off."""
+    fs = ShortFileSystem(Disk())
+    builder = LogBuilder(tmp_path, fs, segment_bytes="400").append(value_bytes=200)
+    fs.left = left
+    with suppress(StorageShortage):
+        builder.append(value_bytes=200)
+    fs.left = None
+    builder.append().append(value_bytes=200).append()
+    values = builder.values()
+    assert builder.reopen(clean).values() == values
+    read = builder.log.read(1, 1000, builder.log.log_end_offset, True).records
+    assert next(iter_headers(read))[1].base_offset == 1
+    assert len(values) == builder.log.log_end_offset
 
 
 def test_jitter_is_taken_from_chance(tmp_path: Path) -> None:

@@ -323,6 +323,24 @@ def test_without_descriptors_or_memory_a_log_is_cleaned_another_time(
     assert clean(builder)
 
 
+@pytest.mark.parametrize("left", range(4))
+def test_a_cleaning_without_descriptors_keeps_none(tmp_path: Path, left: int) -> None:
+    """It is tried again every few seconds, and each attempt would take one for good."""
+    disk = Disk()
+    fs = ShortFileSystem(disk)
+    builder = fill(LogBuilder(tmp_path, fs, cleanup_policy="compact"))
+    worker = cleaner(builder)
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    before = disk.open_files()
+    fs.left = left
+    try:
+        cleaning.run()
+    except OSError as error:
+        worker.fail(cleaning, error)
+    assert disk.open_files() == before
+
+
 def test_a_commit_without_descriptors_changes_nothing(tmp_path: Path) -> None:
     """Whichever opening fails: the log is whole, and cleaned the next time."""
     for allowed in range(3):
