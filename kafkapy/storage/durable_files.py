@@ -86,6 +86,12 @@ class DurableFiles:
             for path in paths:
                 self._fs.fsync_dir(path)
 
+    def forget(self, directory: str) -> None:
+        """Drop the delayed writes in a directory that is renamed or removed."""
+        below = f"{directory}/"
+        self._files = {p: data for p, data in self._files.items() if not p.startswith(below)}
+        self._directories.pop(directory, None)
+
     def drop(self) -> None:
         """Drop the delayed writes of a directory that is out of service."""
         self._files.clear()

@@ -200,7 +200,7 @@ class LogManager:
             durable.drop()
 
     def _create(self, topic_partition: TopicPartition, name: str) -> UnifiedLog:
-        wanted = self._dirs.get(self.futures.wanted.pop(topic_partition, ""))
+        wanted = self._dirs.get(self.futures.wanted.get(topic_partition, ""))
         log_dir = wanted or min(self._dirs.values(), key=lambda candidate: candidate.logs)
         self.forget_rows(topic_partition, log_dir.path)
         directory = f"{log_dir.path}/{name}"
@@ -209,8 +209,10 @@ class LogManager:
         except (LogDirFailure, StorageShortage):
             # The next attempt may take another directory, and the partition would be in both.
             unique = self._random.bytes(16).hex()
+            self._pool.durable.forget(directory)
             log_dir.discard(self._fs, topic_partition, directory, unique, self._clock.time_ms())
             raise
+        self.futures.wanted.pop(topic_partition, None)
         self.put_log(log)
         logger.info("Created log for partition %s in %s", topic_partition, log.directory)
         return log

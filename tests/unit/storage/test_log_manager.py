@@ -470,6 +470,40 @@ def test_a_log_that_cannot_be_created_leaves_no_directory(tmp_path: Path, left: 
     assert len(manager_of(*dirs).logs) == 2
 
 
+def test_a_log_that_cannot_be_created_among_others_fails_no_directory(tmp_path: Path) -> None:
+    """Its directory was to be made durable with theirs, and is renamed."""
+
+    class LateShortage(ShortFileSystem):
+        def _check(self, path: str) -> None:
+            if path.endswith("t-1/partition.metadata"):
+                super()._check(path)
+
+    disk = LateShortage(Disk())
+    manager = manager_of(tmp_path, fs=disk)  # type: ignore[arg-type]
+    disk.left = 0
+    with manager.together():
+        create(manager, 0)
+        with pytest.raises(StorageShortage):
+            create(manager, 1)
+    disk.left = None
+    assert manager.offline_log_dirs == []
+    create(manager, 1)
+
+
+def test_a_log_that_cannot_be_created_is_created_later_where_it_is_wanted(tmp_path: Path) -> None:
+    disk = ShortFileSystem(Disk())
+    manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)  # type: ignore[arg-type]
+    with pytest.raises(ApiError, match="REPLICA_NOT_AVAILABLE"):
+        manager.futures.move(TopicPartition("t", 0), f"{tmp_path}/b")
+    disk.left = 0
+    with pytest.raises(StorageShortage):
+        create(manager, 0)
+    disk.left = None
+    create(manager, 0)
+    assert manager.logs[TopicPartition("t", 0)].log_dir == f"{tmp_path}/b"
+    assert manager.futures.wanted == {}
+
+
 @pytest.mark.parametrize("order", ["ab", "ba"])
 def test_a_creation_that_did_not_end_does_not_count(tmp_path: Path, order: str) -> None:
     """Its disk failed then, and is sound now."""
