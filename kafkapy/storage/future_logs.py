@@ -16,7 +16,7 @@ from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage import log_names
 from kafkapy.storage.checkpoints import encode_partition_metadata
-from kafkapy.storage.disk_errors import disk
+from kafkapy.storage.disk_errors import StorageShortage, disk
 from kafkapy.storage.filesystem import FileSystem, write_atomically
 from kafkapy.storage.log_dir_loader import LogDir
 from kafkapy.storage.unified_log import UnifiedLog
@@ -190,13 +190,20 @@ class FutureLogs:
 
     def _open(self, current: UnifiedLog, log_dir: str) -> UnifiedLog:
         topic_partition = current.topic_partition
-        name = log_names.future_dir_name(topic_partition, self._random.bytes(16).hex())
-        future = self._directories.open_log(topic_partition, log_dir, f"{log_dir}/{name}")
-        future.topic_id = current.topic_id
-        if not current.topic_id.is_zero:
-            path = f"{future.directory}/{log_names.PARTITION_METADATA}"
-            with disk(log_dir):
-                write_atomically(self._fs, path, encode_partition_metadata(current.topic_id))
+        unique = self._random.bytes(16).hex()
+        directory = f"{log_dir}/{log_names.future_dir_name(topic_partition, unique)}"
+        try:
+            future = self._directories.open_log(topic_partition, log_dir, directory)
+            future.topic_id = current.topic_id
+            if not current.topic_id.is_zero:
+                path = f"{future.directory}/{log_names.PARTITION_METADATA}"
+                with disk(log_dir):
+                    write_atomically(self._fs, path, encode_partition_metadata(current.topic_id))
+        except StorageShortage:
+            # What was refused must not begin by itself at the next start.
+            now_ms = self._clock.time_ms()
+            self._dirs[log_dir].discard(self._fs, topic_partition, directory, unique, now_ms)
+            raise
         return future
 
     def _adopt(self, future: UnifiedLog, current: UnifiedLog) -> UnifiedLog:

@@ -320,6 +320,23 @@ def test_a_log_whose_copy_cannot_take_its_place_is_cleaned_again(tmp_path: Path)
     assert two.log.cleaning.may_begin
 
 
+@pytest.mark.parametrize("left", range(4))
+def test_a_move_that_was_refused_does_not_begin_at_the_next_start(
+    tmp_path: Path, left: int
+) -> None:
+    disk = ShortFileSystem(Disk())
+    two = TwoDirs(tmp_path, disk)  # type: ignore[arg-type]
+    two.append()
+    disk.left = left
+    try:
+        two.move()
+    except StorageShortage:
+        assert "orders-0.future" not in two.names("b")
+    else:
+        assert two.names("b") == ["orders-0.future"]
+    disk.left = None
+
+
 def test_a_copy_does_not_take_the_logs_place_without_a_descriptor(tmp_path: Path) -> None:
     """It was renamed, the log was not, and the next start refused to have it in both."""
     disk = ShortFileSystem(Disk())
