@@ -113,6 +113,7 @@ class FollowerFetcher:
         self._held_until_ms: int | None = None
         self._session = FollowerSession()
         self._following: dict[TopicPartition, _Following] = {}
+        self._uncut: dict[TopicPartition, _Following] = {}  # before they are fetched
         self._may_be_out_of_range = False  # checked at each response, with thousands of partitions
 
     def __len__(self) -> int:
@@ -148,20 +149,40 @@ class FollowerFetcher:
         """Follow from the end of the log. A log without leader epochs starts at its high watermark,
         because divergence beyond it cannot be detected (KIP-101).
         """
-        log = partition.log
+        topic_partition, log = partition.topic_partition, partition.log
+        following = self._following[topic_partition] = _Following(partition)
         if log.epochs.latest < 0 and log.log_end_offset > log.high_watermark:
-            log.truncate_to(max(log.high_watermark, log.log_start_offset))
-        self._following[partition.topic_partition] = _Following(partition)
+            self._uncut[topic_partition] = following
+            self._begin(following)
 
     def unfollow(self, topic_partition: TopicPartition) -> None:
         """Stop following a partition."""
         self._following.pop(topic_partition, None)
+        self._uncut.pop(topic_partition, None)
+
+    def _begin(self, following: _Following) -> bool:
+        """Truncate a log without leader epochs. Returns False if it must be tried again: the caller
+        has other partitions to follow.
+        """
+        topic_partition, log = following.partition.topic_partition, following.partition.log
+        try:
+            log.truncate_to(max(log.high_watermark, log.log_start_offset))
+        except LogDirFailure as failure:
+            self._on_log_dir_failure(failure)
+        except ApiError as error:
+            _log.error("Cannot cut %s: %s", topic_partition, error.message)
+            return False
+        self._uncut.pop(topic_partition, None)
+        return True
 
     def next_fetch(self, now_ms: int) -> FollowerFetch | None:
         """The next request; None if nothing can be fetched now.
 
         Throttled partitions that are out of sync are left out while the quota is exceeded.
         """
+        for following in list(self._uncut.values()):
+            if following.due_ms <= now_ms and not self._begin(following):
+                self._delay(following, now_ms)
         wanted = {}
         told = self._session.told
         exceeded = self._quota.is_exceeded(now_ms)

@@ -71,6 +71,8 @@ class ReplicaFetchers:
         """Start to fetch a partition from its leader, or wait until the leader is known."""
         topic_partition = partition.topic_partition
         self.unfollow(topic_partition)
+        if not partition.is_served:  # its disk failed when one before it was to be followed
+            return
         endpoint = self._endpoint(partition.leader_id)
         if endpoint is None:
             logger.info(
@@ -221,7 +223,8 @@ class _FetcherTask:
                     return
                 if not self.fetcher.out_of_range and self._fetch():
                     return
-            pause.set_result(None)
+            if not pause.done():  # a disk failed at the next fetch
+                pause.set_result(None)
         except Exception as fault:
             if not pause.done():
                 pause.set_exception(fault)  # ends the task, which tells of it

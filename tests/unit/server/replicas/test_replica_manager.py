@@ -20,12 +20,14 @@ from kafkapy.common.cluster_state import (
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID, Uuid
+from kafkapy.replication.follower_fetcher import FollowerFetcher
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import DelayedOperation
 from tests.harness.cores.server_parts import WALL_AHEAD_MS, Parts
 from tests.harness.cores.znodes import run
 from tests.harness.plugins.closing import Disk
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.legacy_messages import message_set
 from tests.harness.storage.partitions import LAG_MAX_MS, batch, partition_state
 from tests.harness.storage.short_filesystem import ShortFileSystem
 
@@ -141,6 +143,38 @@ def test_a_replica_that_lacks_descriptors_begins_to_lead_when_it_is_asked_again(
     assert asked == [True]
     assert parts.tell(row).partition_errors == {TP: ErrorCode.NONE}
     assert parts.replicas.get("t", 0).is_leader
+
+
+def test_a_log_that_cannot_be_cut_to_be_followed_costs_no_other_partition(tmp_path: Path) -> None:
+    """It has batches of an old format. The others would never have been announced: a repetition of
+    the command is refused."""
+    disk = ShortFileSystem(Disk())
+    parts = Parts(tmp_path, fs=disk)  # type: ignore[arg-type]
+    rows = [partition_state(leader=2, isr=(1, 2), partition=index) for index in range(2)]
+    parts.tell(*rows)
+    partition = parts.replicas.get("t", 0)
+    partition.log.append_as_follower(message_set(1, [0, 1]), 0)
+    failures: list[LogDirFailure] = []
+    fetcher = FollowerFetcher(3, 1 << 20, 1000, parts.replicas.quotas.follower, failures.append)
+    announced: list[int] = []
+    parts.replicas.on_follow = fetcher.follow
+    parts.replicas.on_leadership = lambda p, leads: announced.append(p.topic_partition.partition)
+    rows = [
+        partition_state(leader=3, isr=(1, 3), partition=index, leader_epoch=1, partition_epoch=1)
+        for index in range(2)
+    ]
+    disk.left = 0
+    parts.tell(*rows)
+    assert announced == [0, 1]
+    fetch = fetcher.next_fetch(0)
+    assert fetch is not None
+    assert list(fetch.asked) == [TopicPartition("t", 1)]
+    assert partition.log.log_end_offset == 2
+    disk.left = None
+    fetch = fetcher.next_fetch(fetcher.next_due_ms() or 0)
+    assert fetch is not None
+    assert fetch.asked[TP].fetch_offset == partition.log.log_end_offset == 0
+    assert failures == []
 
 
 def test_a_log_of_another_topic_of_that_name_is_not_taken_over(parts: Parts) -> None:
