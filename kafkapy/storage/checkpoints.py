@@ -31,10 +31,14 @@ class MetaProperties(NamedTuple):
     cluster_id: str | None
 
 
-def write_offsets(fs: FileSystem, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
     """An offset checkpoint: version, count, `<topic> <partition> <offset>` lines."""
-    rows = [f"{tp.topic} {tp.partition} {offset}" for tp, offset in offsets.items()]
-    write_atomically(fs, path, _encode_rows(rows))
+    return _encode_rows([f"{tp.topic} {tp.partition} {offset}" for tp, offset in offsets.items()])
+
+
+def write_offsets(fs: FileSystem, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Replace an offset checkpoint, durably."""
+    write_atomically(fs, path, encode_offsets(offsets))
 
 
 def read_offsets(fs: FileSystem, path: str) -> dict[TopicPartition, int]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.storage.checkpoints import MalformedFile, read_offsets, write_offsets
+from kafkapy.storage.checkpoints import MalformedFile, encode_offsets, read_offsets, write_offsets
 from kafkapy.storage.cleaning import CleanedSegment, Cleaning, plan_cleaning
 from kafkapy.storage.disk_errors import StorageShortage, disk, disk_error
 from kafkapy.storage.filesystem import FileSystem
@@ -173,12 +173,17 @@ class LogCleaner:
         self._uncleanable.discard(log.topic_partition)
         offsets = self._offsets(log.log_dir)
         if offsets.pop(log.topic_partition, 0):
-            self._write(log.log_dir, offsets)
+            # With the deletion, which is done by now: refused, it would stay halted for good.
+            with disk(log.log_dir):
+                path = f"{log.log_dir}/{CLEANER_CHECKPOINT}"
+                log.local.pool.durable.write(path, encode_offsets(self._live(offsets)))
 
     def _write(self, log_dir: str, offsets: Mapping[TopicPartition, int]) -> None:
-        live = {tp: offset for tp, offset in offsets.items() if tp in self._manager.logs}
         with disk(log_dir):
-            write_offsets(self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", live)
+            write_offsets(self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", self._live(offsets))
+
+    def _live(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {tp: offset for tp, offset in offsets.items() if tp in self._manager.logs}
 
     def commit(self, cleaning: Cleaning, now_ms: int) -> bool:
         """Replace the segments with the cleaned ones. Returns False if the cleaning was aborted.

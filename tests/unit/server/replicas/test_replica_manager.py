@@ -23,6 +23,7 @@ from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.replication.follower_fetcher import FollowerFetcher
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import DelayedOperation
+from kafkapy.storage.log_cleaner import LogCleaner
 from tests.harness.cores.server_parts import WALL_AHEAD_MS, Parts
 from tests.harness.cores.znodes import run
 from tests.harness.plugins.closing import Disk
@@ -175,6 +176,28 @@ def test_a_log_that_cannot_be_cut_to_be_followed_costs_no_other_partition(tmp_pa
     assert fetch is not None
     assert fetch.asked[TP].fetch_offset == partition.log.log_end_offset == 0
     assert failures == []
+
+
+@pytest.mark.parametrize("left", range(2))
+def test_a_compacted_log_is_deleted_without_a_descriptor(tmp_path: Path, left: int) -> None:
+    """Its row of the cleaner's checkpoint goes with it. The deletion was refused after it was done,
+    and the topic's was halted until a broker restarted."""
+    disk = ShortFileSystem(Disk())
+    (tmp_path / "cleaner-offset-checkpoint").write_bytes(b"0\n2\nt 0 1\nt 1 1\n")
+    parts = Parts(tmp_path, fs=disk)  # type: ignore[arg-type]
+    cleaner = LogCleaner(disk, parts.logs)  # type: ignore[arg-type]
+    parts.lead()
+    parts.tell(partition_state(partition=1))
+    for index in range(2):
+        parts.replicas.append("t", index, batch(), 1, LATEST)
+        parts.logs.logs[TopicPartition("t", index)].roll(0)
+    parts.logs.update_topic_config("t", {"cleanup.policy": "compact"})
+    assert cleaner.next_cleaning(0) is None
+    parts.logs.logs[TP].local.close_handles()
+    disk.left = left
+    assert stop(parts, EPOCH_DURING_DELETE, delete=True).partition_errors == {TP: ErrorCode.NONE}
+    disk.left = None
+    assert (tmp_path / "cleaner-offset-checkpoint").read_bytes() == b"0\n1\nt 1 1\n"
 
 
 def test_a_log_of_another_topic_of_that_name_is_not_taken_over(parts: Parts) -> None:
