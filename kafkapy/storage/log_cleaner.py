@@ -65,10 +65,16 @@ class LogCleaner:
             return None
         for candidate in sorted(self._due(now_ms), key=lambda c: c.ratio, reverse=True):
             log = candidate.log
+            if not log.cleaning.may_begin:  # its directory has failed since
+                continue
             try:
-                plan = plan_cleaning(
-                    log, candidate.first_dirty_offset, candidate.first_uncleanable_offset, now_ms
-                )
+                with disk(log.log_dir):
+                    plan = plan_cleaning(
+                        log,
+                        candidate.first_dirty_offset,
+                        candidate.first_uncleanable_offset,
+                        now_ms,
+                    )
             except StorageShortage as shortage:
                 logger.warning("Log %s is not cleaned now: %s", log.topic_partition, shortage)
                 return None
@@ -91,12 +97,16 @@ class LogCleaner:
                 and log.topic_partition not in self._uncleanable
             ):
                 try:
-                    candidate = self._candidate(log, now_ms)
+                    with disk(log.log_dir):
+                        candidate = self._candidate(log, now_ms)
                 except StorageShortage as shortage:
                     logger.warning("%s is looked at later: %s", log.topic_partition, shortage)
                     continue
                 except ApiError as error:
                     self._give_up(log, error)
+                    continue
+                except LogDirFailure as failure:
+                    self._manager.on_log_dir_failure(log.log_dir, failure)
                     continue
                 if candidate.is_due:
                     yield candidate

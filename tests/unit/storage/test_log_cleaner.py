@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from itertools import islice
@@ -14,6 +15,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.cleaning_state import LogCleaningAborted
 from kafkapy.storage.disk_errors import SHORTAGES
+from kafkapy.storage.filesystem import OsFile
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
@@ -422,6 +424,46 @@ def test_a_log_that_cannot_even_be_looked_at_is_no_obstacle_to_the_others(
     assert cleaning is not None
     assert cleaning.log is other
     assert "orders-0 cannot be cleaned any more" in caplog.text
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO])
+def test_a_log_whose_file_cannot_be_opened_is_no_obstacle_to_the_others(
+    tmp_path: Path, number: int
+) -> None:
+    """Without descriptors it is looked at later; a failing disk fails its directory."""
+
+    class BadFile(Disk):
+        bad = "none"
+
+        def open(self, path: str, create: bool = False) -> OsFile:
+            if path == self.bad:
+                raise OSError(number, os.strerror(number), path)
+            return super().open(path, create)
+
+    disk = BadFile()
+    builder = fill(LogBuilder(tmp_path, disk, cleanup_policy="compact")).reopen()
+    failures: list[LogDirFailure] = []
+    builder.manager.on_log_dir_failure = lambda log_dir, failure: failures.append(failure)
+    other = builder.manager.get_or_create_log(
+        TopicPartition("other", 0), TOPIC_ID, builder.configs, True
+    )
+    for i in range(4):
+        other.append_as_leader(build_batch([row("k", str(i))]), 0, NOW_MS)
+    other.roll(NOW_MS)
+    other.update_high_watermark(4)
+    other.flush()
+    disk.bad = str(builder.path("00000000000000000000.log"))
+    worker = cleaner(builder)
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    assert cleaning.log is other
+    assert len(failures) == (number == errno.EIO)
+    assert other.cleaning.end()
+    worker.running = None
+    if number == errno.EIO:
+        builder.manager.logs = dict(reversed(builder.manager.logs.items()))
+        builder.manager.on_log_dir_failure = lambda log_dir, failure: other.abandon()
+        assert worker.next_cleaning(NOW_MS) is None
 
 
 def test_a_failing_disk_fails_the_directory(tmp_path: Path) -> None:
