@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -31,6 +32,9 @@ from kafkapy.controller.ports import BrokerSender
 from kafkapy.controller.request_batch import RequestBatch
 from kafkapy.controller.state_change_log import StateChangeLog
 from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.stores.znodes import ZnodeError
+
+_log = logging.getLogger("kafka.controller.KafkaController")
 
 # The result for each partition that should become Online: its new state, or the error.
 Outcomes = dict[TopicPartition, LeaderAndIsr | str]
@@ -254,7 +258,12 @@ class PartitionStateMachine:
         }
         allowed = set()
         for topic in sorted(hopeless):
-            configs = await self._store.configs.get("topics", topic)
+            try:
+                configs = await self._store.configs.get("topics", topic)
+            except ZnodeError as error:
+                # It may be there that the topic forbids what the broker allows.
+                _log.error("No unclean election in topic %s: %s", topic, error)
+                continue
             value = configs.get("unclean.leader.election.enable")
             if value is None:
                 unclean = self._config.unclean_leader_election_enable

@@ -29,6 +29,7 @@ from kafkapy.common.topic_partition import TopicPartition, is_topic_name, quoted
 from kafkapy.server.replicas.state_change_log import CommandLog
 from kafkapy.server.requests.turns import pieces
 from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.stores.znodes import ZnodeError
 
 if TYPE_CHECKING:
     from kafkapy.metadata.cache import MetadataCache
@@ -114,13 +115,23 @@ class ControlRequestHandler:
         new = sorted(topics - self._replicas.partitions.keys())
         try:
             for few in pieces(new):
-                found = await asyncio.gather(*(self._store.configs.get("topics", t) for t in few))
-                configs.update(zip(few, found, strict=True))
+                await asyncio.gather(*map(self._read_configs, few))
         except KafkapyError as error:
             logger.error("Cannot read the topic configs for a LeaderAndIsr request: %s", error)
             return CommandResult(ErrorCode.UNKNOWN_SERVER_ERROR)
         # Not a copy: a config may change before the last of many logs is created.
         return await self._replicas.become_leader_or_follower(command, configs, correlation_id)
+
+    async def _read_configs(self, topic: str) -> None:
+        """Take over a topic's configs. Those in an unreadable znode are logged, and cost no other
+        topic its leader; what this broker knew of them stays.
+        """
+        try:
+            found = await self._store.configs.get("topics", topic)
+        except ZnodeError as error:
+            logger.error("Cannot read the configs of topic %s: %s", topic, error)
+            return
+        self._configs.topic_overrides[topic] = found
 
     def _update_metadata(
         self, command: UpdateMetadataCommand, correlation_id: int

@@ -6,6 +6,7 @@ Entity types are `paths.CONFIG_TYPES`; the default entity is `<default>`. Names 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
@@ -13,6 +14,7 @@ from kafkapy.zk.stores import change_notifications, paths
 from kafkapy.zk.stores.fencing import ControllerMoved, create_recursive, ensure
 from kafkapy.zk.stores.znodes import (
     ConfigChange,
+    ZnodeError,
     decode_config,
     decode_config_change,
     encode_config,
@@ -33,6 +35,8 @@ from kafkapy.zk.zookeeper import (
     ZooKeeper,
     ZooKeeperError,
 )
+
+_log = logging.getLogger("kafka.zk.KafkaZkClient")
 
 _AT_ONCE: Final = 100
 _READ_US: Final = 20
@@ -60,8 +64,9 @@ class ConfigStore:
     ) -> dict[str, dict[str, str]]:
         """The configs of every entity of a type, by name, sorted.
 
-        Users with clients appear as `user/clients/client` too. `spend` is awaited from time to time
-        with the cost so far, in us, so that other tasks run while thousands of entities are read.
+        Users with clients appear as `user/clients/client` too. One with an unreadable znode is
+        logged and left out. `spend` is awaited from time to time with the cost so far, in us, so
+        that other tasks run while thousands of entities are read.
         """
         names = await self._names(entity_type, spend)
         found = {}
@@ -71,7 +76,10 @@ class ConfigStore:
             answers = await self._zk.pipeline(requests)
             for request, name, answer in zip(requests, few, answers, strict=True):
                 if isinstance(answer, Znode):
-                    found[name] = decode_config(request.path, answer.data)
+                    try:
+                        found[name] = decode_config(request.path, answer.data)
+                    except ZnodeError as error:
+                        _log.error("Configs are left alone: %s", error)
                 elif not isinstance(answer, NoNode) and isinstance(answer, ZooKeeperError):
                     raise answer
             if spend is not None:

@@ -89,6 +89,20 @@ def test_reassign_leaves_the_replicas_on_their_way_out() -> None:
     assert outcome.leader == 2
 
 
+def test_configs_that_cannot_be_read_cost_no_other_topic_its_leader() -> None:
+    cluster, machine = prepared()
+    cluster.create_topic("u", {0: (1, 2)})
+    cluster.create_topic("v", {0: (1,)})
+    run(cluster.store.zookeeper.create("/config/topics/v", b"broken"))
+    cluster.controller.context.remove_broker(1)
+    machine._config.unclean_leader_election_enable = True
+    u0, v0 = TopicPartition("u", 0), TopicPartition("v", 0)
+    outcomes = run(machine.handle([T0, u0, v0], PartitionState.ONLINE))
+    assert outcomes[T0] == LeaderAndIsr(2, 1, (2,), 1, 1)
+    assert outcomes[u0] == LeaderAndIsr(2, 1, (2,), 1, 1)
+    assert isinstance(outcomes[v0], str)
+
+
 def test_a_fence_that_does_not_hold_stops_everything() -> None:
     cluster, machine = prepared()
     cluster.controller.context.fence = Fence(1, 0)

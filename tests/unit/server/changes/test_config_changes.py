@@ -75,6 +75,14 @@ def test_each_change_is_applied_once_in_order_and_bad_ones_do_not_stop_the_rest(
     assert len(applied) == 2
 
 
+def test_a_broken_znode_keeps_no_broker_from_applying_the_rest() -> None:
+    store, applied = admins.store(), Applied()
+    run(store.zookeeper.create("/config/topics/a", b"broken"))
+    run(store.configs.set("topics", "b", {"k": "1"}))
+    run(listener(store, applied, ManualClock()).apply_all())
+    assert applied == [("topics", "b", {"k": "1"})]
+
+
 def test_old_notifications_are_deleted() -> None:
     store, applied, clock = admins.store(), Applied(), ManualClock()
     follower = listener(store, applied, clock)

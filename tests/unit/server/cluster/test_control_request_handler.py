@@ -21,6 +21,7 @@ from kafkapy.common.cluster_state import (
 )
 from kafkapy.common.errors import ErrorCode, KafkapyError
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.groups.messages import CommitOffsets, FetchOffsets, OffsetToCommit
 from kafkapy.server.cluster.control_request_handler import Command
 from kafkapy.zk.stores.store import ZkStore
@@ -89,6 +90,18 @@ def test_a_new_log_has_the_configs_that_the_topic_has_in_the_store(receiving: Re
     assert receiving.apply(leading()).partition_errors == {T0: ErrorCode.NONE}
     assert receiving.parts.replicas.get("t", 0).log.config.max_message_bytes == 77
     assert receiving.parts.configs.topic_overrides["t"] == {"max.message.bytes": "77"}
+
+
+def test_configs_in_a_broken_znode_cost_no_topic_its_leader(receiving: Receiving) -> None:
+    """Kafka takes them for empty. What was known of them before stays."""
+    run(receiving.store.zookeeper.create("/config/topics/t", b"broken"))
+    receiving.parts.configs.topic_overrides["t"] = {"max.message.bytes": "66"}
+    rows = [partition_state(), partition_state(topic="u", topic_id=Uuid(bytes(15) + b"9"))]
+    result = receiving.apply(LeaderAndIsrCommand(1, 1, BROKER_EPOCH, rows))
+    assert result == CommandResult(
+        partition_errors={T0: ErrorCode.NONE, TopicPartition("u", 0): ErrorCode.NONE}
+    )
+    assert receiving.parts.replicas.get("t", 0).log.config.max_message_bytes == 66
 
 
 def test_a_topic_that_grows_keeps_the_configs_it_has(receiving: Receiving) -> None:
