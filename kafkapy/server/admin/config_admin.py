@@ -9,6 +9,7 @@ cluster, but any broker may do it; a broker's own configs only that broker.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,7 @@ from kafkapy.security.password_encoder import is_password
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
+from kafkapy.zk.zookeeper import ANY_VERSION, BadVersion
 
 _log = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -128,15 +130,22 @@ class ConfigAdmin:
         _check_ops(ops)
         entity_type, entity = self._entity(resource_type, name)
         async with self._changing:
-            configs = await self._store.configs.get(entity_type, entity)
-            if entity_type == "brokers":
-                configs = self._passwords.plain(configs)
-            definitions = _DEFINITIONS.get(entity_type, self._layers().definitions)
-            changed = _applied(configs, ops, definitions)
-            await self._set(entity_type, entity, changed, validate_only)
+            while True:
+                configs, version = await self._store.configs.get_versioned(entity_type, entity)
+                if entity_type == "brokers":
+                    configs = self._passwords.plain(configs)
+                definitions = _DEFINITIONS.get(entity_type, self._layers().definitions)
+                changed = _applied(configs, ops, definitions)
+                with contextlib.suppress(BadVersion):  # another broker has just changed them
+                    return await self._set(entity_type, entity, changed, validate_only, version)
 
     async def _set(
-        self, entity_type: str, entity: str, configs: Mapping[str, str], validate_only: bool
+        self,
+        entity_type: str,
+        entity: str,
+        configs: Mapping[str, str],
+        validate_only: bool,
+        version: int = ANY_VERSION,
     ) -> None:
         if entity_type == "topics":
             self._check_topic(entity, configs)
@@ -149,7 +158,7 @@ class ConfigAdmin:
         # Names only: a plug-in's own keys may hold secrets.
         _log.info("Updating %s %s with new configuration : %s", entity_type, entity, list(configs))
         try:
-            await self._store.configs.set(entity_type, entity, configs)
+            await self._store.configs.set(entity_type, entity, configs, version)
         except ControllerMoved as moved:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
         await self._store.configs.notify(ConfigChange(entity_type, entity))

@@ -5,6 +5,7 @@ Whether a quota can be met is not asked: 0 is one, and NaN bytes are 0."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from kafkapy.server.requests.turns import Pace
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
+from kafkapy.zk.zookeeper import BadVersion
 
 logger = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -102,7 +104,9 @@ class QuotaAdmin:
         """
         entity_type, name, keys = await self._place(entity)
         async with self._changing:
-            await self._alter(entity_type, name, keys, ops, validate_only)
+            while True:
+                with contextlib.suppress(BadVersion):  # another broker has just changed them
+                    return await self._alter(entity_type, name, keys, ops, validate_only)
 
     async def _alter(
         self,
@@ -112,7 +116,7 @@ class QuotaAdmin:
         ops: Sequence[QuotaOp],
         validate_only: bool,
     ) -> None:
-        configs = await self._configs.get(entity_type, name)
+        configs, version = await self._configs.get_versioned(entity_type, name)
         for op in ops:
             if op.value is None:
                 configs.pop(op.key, None)
@@ -122,7 +126,7 @@ class QuotaAdmin:
             return
         logger.info("Updating the quotas of %s '%s'", entity_type, name)
         try:
-            await self._configs.set(entity_type, name, configs)
+            await self._configs.set(entity_type, name, configs, version)
         except ControllerMoved as moved:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
         await self._configs.notify(ConfigChange(entity_type, name))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Pace, pieces
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
+from kafkapy.zk.zookeeper import BadVersion
 
 logger = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -114,8 +116,15 @@ class ScramAdmin:
         return results
 
     async def _alter(self, user: str, changes: Sequence[Deletion | Upsertion]) -> ApiError | None:
+        while True:
+            with contextlib.suppress(BadVersion):  # another broker has just changed the user
+                return await self._try_to_alter(user, changes)
+
+    async def _try_to_alter(
+        self, user: str, changes: Sequence[Deletion | Upsertion]
+    ) -> ApiError | None:
         entity = sanitize(user)
-        configs = await self._configs.get("users", entity)
+        configs, version = await self._configs.get_versioned("users", entity)
         for change in changes:
             mechanism = ScramMechanism(change.mechanism)
             if isinstance(change, Upsertion):
@@ -129,7 +138,7 @@ class ScramAdmin:
                 )
         logger.info("Updating the SCRAM credentials of user %s", user)
         try:
-            await self._configs.set("users", entity, configs)
+            await self._configs.set("users", entity, configs, version)
         except ControllerMoved as moved:
             return ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved))
         await self._configs.notify(ConfigChange("users", entity))

@@ -22,7 +22,7 @@ from kafkapy.tools.zookeeper.session import with_zookeeper
 from kafkapy.zk.stores import znodes
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ZkStore
-from kafkapy.zk.zookeeper import NoNode
+from kafkapy.zk.zookeeper import BadVersion, NoNode
 
 # A running broker takes these from the znodes without being asked.
 REPLICATION_RATES: Final = (
@@ -137,13 +137,18 @@ def alter(
         refuse_running(node, live, (*change.sets, *change.deletes))
         if kind == "topics" and not await store.topics.exists(node):
             raise ConfigError(f"Topic {node} does not exist.")
-        configs = merged(await store.configs.get(kind, node), change)
+        before, version = await store.configs.get_versioned(kind, node)
+        configs = merged(before, change)
         if kind == "topics":
             validate_topic_configs(configs)
         if kind == "brokers" and node != DEFAULT_ENTITY and not _runs(node, live):
             await store.configs.begin_broker(node, configs)
             return
-        await store.configs.set(kind, node, configs, needs_controller=False)
+        try:
+            await store.configs.set(kind, node, configs, version, needs_controller=False)
+        except BadVersion:  # a broker has just changed them
+            await work(store)
+            return
         await store.configs.notify(znodes.ConfigChange(kind, node))
 
     with_zookeeper(connect, work, properties)

@@ -6,6 +6,7 @@ Entity types are `paths.CONFIG_TYPES`; the default entity is `<default>`. Names 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -21,6 +22,7 @@ from kafkapy.zk.stores.znodes import (
     encode_config_change,
 )
 from kafkapy.zk.zookeeper import (
+    ANY_VERSION,
     BadVersion,
     Check,
     CreateMode,
@@ -41,6 +43,8 @@ _log = logging.getLogger("kafka.zk.KafkaZkClient")
 _AT_ONCE: Final = 100
 _READ_US: Final = 20
 """The cost of reading one entity."""
+_MISSING: Final = -2
+"""The version of a node that is not there."""
 # Of which Kafka leaves no node without configs.
 _FORGOTTEN: Final = ("users", "clients", "ips", "client-metrics", "groups")
 
@@ -53,11 +57,16 @@ class ConfigStore:
 
     async def get(self, entity_type: str, entity_name: str) -> dict[str, str]:
         """An entity's own configs; empty if it has none."""
+        return (await self.get_versioned(entity_type, entity_name))[0]
+
+    async def get_versioned(self, entity_type: str, entity_name: str) -> tuple[dict[str, str], int]:
+        """An entity's own configs, with the version to `set` them by."""
         path = paths.config(entity_type, entity_name)
         try:
-            return decode_config(path, (await self._zk.get(path)).data)
+            node = await self._zk.get(path)
         except NoNode:
-            return {}
+            return {}, _MISSING
+        return decode_config(path, node.data), node.stat.version
 
     async def get_all(
         self, entity_type: str, spend: Callable[[int], Awaitable[None]] | None = None
@@ -101,38 +110,63 @@ class ConfigStore:
         entity_type: str,
         entity_name: str,
         configs: Mapping[str, str],
+        version: int = ANY_VERSION,
         *,
         needs_controller: bool = True,
     ) -> None:
         """Replace an entity's configs, if the cluster has a controller. Deletes entities without
         configs, except topics and brokers.
 
+        `version` is that of the configs that these were made from. Kafka overwrites whatever
+        another broker has written meanwhile.
+
         Tools need no controller (`enableEntityConfigControllerCheck` of Kafka): they write the
         credentials of a cluster's first broker.
 
         Raises:
             ControllerMoved: there is no controller, or it changed meanwhile. Retry then.
+            BadVersion: the configs were changed since `version`. Read them again.
         """
         checks = [await self._controller()] if needs_controller else []
         path, data = paths.config(entity_type, entity_name), encode_config(configs)
         if (
             not configs
             and entity_type in _FORGOTTEN
-            and await self._forget(entity_type, entity_name, checks)
+            and await self._forget(entity_type, entity_name, checks, version)
         ):
             return
         while True:
             try:
-                await self._zk.multi([*checks, SetData(path, data)])
-                return
+                if version != _MISSING:
+                    await self._zk.multi([*checks, SetData(path, data, version)])
+                    return
             except (BadVersion, NoNode) as error:
                 if error.path == paths.CONTROLLER:
                     raise _moved() from error
+                if version != ANY_VERSION:
+                    await self._expect(path, data, version + 1)
+                    return
             try:
                 await create_recursive(self._zk, path, data)
                 return
             except NodeExists:
-                continue
+                if version == _MISSING:
+                    await self._expect(path, data, 0)
+                    return
+
+    async def _expect(self, path: str, data: bytes, version: int) -> None:
+        """Check whether a refused write was made before. After a lost answer a write is sent again,
+        and then refused because of its own first version.
+
+        Raises:
+            BadVersion: it was not.
+        """
+        try:
+            node = await self._zk.get(path)
+        except NoNode:
+            raise BadVersion(path) from None
+        if (node.data, node.stat.version) != (data, version):
+            raise BadVersion(path)
 
     async def _controller(self) -> Check:
         """The operation that checks that the controller is unchanged. Raises ControllerMoved: there
@@ -143,28 +177,34 @@ class ConfigStore:
             raise ControllerMoved("there is no controller: configs cannot be changed now")
         return Check(paths.CONTROLLER, stat.version)
 
-    async def _forget(self, entity_type: str, name: str, checks: list[Check]) -> bool:
+    async def _forget(self, entity_type: str, name: str, checks: list[Check], version: int) -> bool:
         """Delete an entity's node, if it has no children. With a user's last client, also deletes
         the parent node of clients and, if the user has no configs, the user's node.
         """
-        if not await self._delete(paths.config(entity_type, name), checks):
+        if not await self._delete(paths.config(entity_type, name), checks, version):
             return False
         user, is_client, _ = name.partition("/clients/")
         if entity_type == "users" and is_client:
             emptied = await self._delete(paths.config("users", f"{user}/clients"), checks)
-            if emptied and not await self.get("users", user):
-                await self._delete(paths.config("users", user), checks)
+            configs, version = await self.get_versioned("users", user)
+            if emptied and not configs:
+                with contextlib.suppress(BadVersion):  # it has just got some
+                    await self._delete(paths.config("users", user), checks, version)
         return True
 
-    async def _delete(self, path: str, checks: list[Check]) -> bool:
-        """Delete a node. Returns False if it has children."""
+    async def _delete(self, path: str, checks: list[Check], version: int = ANY_VERSION) -> bool:
+        """Delete a node. Returns False if it has children. Raises BadVersion."""
+        if version == _MISSING:
+            return True
         try:
-            await self._zk.multi([*checks, Delete(path)])
+            await self._zk.multi([*checks, Delete(path, version)])
         except NotEmpty:
             return False
         except (BadVersion, NoNode) as error:
             if error.path == paths.CONTROLLER:
                 raise _moved() from error
+            if isinstance(error, BadVersion):
+                raise
         return True
 
     async def notify(self, change: ConfigChange) -> None:

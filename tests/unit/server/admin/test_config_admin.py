@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -66,22 +66,24 @@ def test_replacing_drops_what_is_not_named() -> None:
 
 def test_changes_at_the_same_time_keep_each_other() -> None:
     store = admins.store()
-    get = store.configs.get
+    get = store.configs.get_versioned
 
-    async def slow_get(entity_type: str, name: str) -> dict[str, str]:
+    async def slow_get(entity_type: str, name: str) -> tuple[dict[str, str], int]:
         found = await get(entity_type, name)
         await asyncio.sleep(0)
         return found
 
-    async def scenario() -> None:
-        store.configs.get = slow_get  # type: ignore[method-assign]
+    async def scenario(brokers: Sequence[ConfigAdmin]) -> None:
         changes = ("retention.ms", SET, "1"), ("segment.bytes", SET, "99")
-        one = admin(store)
-        made = [one.change(ResourceType.TOPIC, "t", [each]) for each in changes]
-        await asyncio.gather(*made)
+        pairs = zip(brokers, changes, strict=True)
+        await asyncio.gather(*(one.change(ResourceType.TOPIC, "t", [op]) for one, op in pairs))
 
-    asyncio.run(scenario())
-    assert run(get("topics", "t")) == {"retention.ms": "1", "segment.bytes": "99"}
+    store.configs.get_versioned = slow_get  # type: ignore[method-assign]
+    one = admin(store)
+    for brokers in ([one, one], [one, admin(store)]):
+        asyncio.run(scenario(brokers))
+        assert run(get("topics", "t"))[0] == {"retention.ms": "1", "segment.bytes": "99"}
+        run(store.configs.set("topics", "t", {}))
 
 
 def test_incremental_changes_keep_the_rest() -> None:

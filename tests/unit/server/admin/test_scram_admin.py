@@ -180,3 +180,22 @@ def test_each_user_is_looked_up_however_many_are_named() -> None:
     names = [Name(f"user-{n}") for n in range(20)]
     Admin().alter([Deletion(name, SHA_256) for name in names])
     assert Name.times < 10 * len(names)
+
+
+def test_a_quota_set_at_another_broker_does_not_bring_back_an_old_password() -> None:
+    cluster = Admin()
+    assert cluster.alter([], [upsertion("u")]) == {"u": None}
+    store = cluster.store
+    get = store.configs.get_versioned
+    elsewhere = QuotaAdmin(store, asyncio.Lock(), lambda host: asyncio.sleep(0, host))
+
+    async def overtaken(kind: str, name: str) -> tuple[dict[str, str], int]:
+        found = await get(kind, name)
+        store.configs.get_versioned = get  # type: ignore[method-assign]
+        await cluster.admin.alter([upsertion("u", SHA_256, 8192)], Turns().pace())
+        return found
+
+    store.configs.get_versioned = overtaken  # type: ignore[method-assign]
+    run(elsewhere.alter({"user": "u"}, [QuotaOp("producer_byte_rate", 1.0)], False))
+    assert cluster.describe("u") == [Described("u", {SHA_256: 8192})]
+    assert run(store.configs.get("users", "u"))["producer_byte_rate"] == "1"

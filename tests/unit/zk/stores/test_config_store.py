@@ -8,9 +8,9 @@ from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.fencing import ControllerMoved
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
-from kafkapy.zk.zookeeper import WatchEvent
+from kafkapy.zk.zookeeper import BadVersion, WatchEvent
 from tests.harness.cores.ports import ManualClock
-from tests.harness.cores.znodes import run, server
+from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
 
 
 def prepared() -> ZkStore:
@@ -29,6 +29,60 @@ def test_set_and_replace() -> None:
     node = run(store.zookeeper.get("/config/topics/t"))
     assert node.data == b'{"version":1,"config":{"segment.bytes":"99"}}'
     assert node.stat.version == 1
+
+
+@pytest.mark.parametrize("before", [{}, {"a": "1"}])
+@pytest.mark.parametrize("theirs", [{}, {"a": "2"}])
+@pytest.mark.parametrize("kind", ["topics", "clients"])
+def test_a_change_that_another_has_overtaken_is_refused(
+    kind: str, before: dict[str, str], theirs: dict[str, str]
+) -> None:
+    store = prepared()
+    run(store.configs.set(kind, "n", before))
+    configs, version = run(store.configs.get_versioned(kind, "n"))
+    assert configs == before
+    run(store.configs.set(kind, "n", {"b": "1"}))
+    run(store.configs.set(kind, "n", theirs))
+    if kind == "clients" and not before and not theirs:
+        return  # there is no node again
+    with pytest.raises(BadVersion):
+        run(store.configs.set(kind, "n", before | {"c": "1"}, version))
+    assert run(store.configs.get(kind, "n")) == theirs
+
+
+def test_a_user_that_gets_configs_is_not_forgotten_with_its_last_client() -> None:
+    store = prepared()
+    run(store.configs.set("users", "u/clients/c", {"k": "v"}))
+    get = store.configs.get_versioned
+
+    async def overtaken(kind: str, name: str) -> tuple[dict[str, str], int]:
+        found = await get(kind, name)
+        store.configs.get_versioned = get  # type: ignore[method-assign]
+        await store.configs.set("users", "u", {"SCRAM-SHA-256": "secret"})
+        return found
+
+    store.configs.get_versioned = overtaken  # type: ignore[method-assign]
+    run(store.configs.set("users", "u/clients/c", {}))
+    assert run(store.configs.get_all("users")) == {"u": {"SCRAM-SHA-256": "secret"}}
+
+
+@pytest.mark.parametrize("before", [{}, {"k": "1"}])
+@pytest.mark.parametrize("wanted", [{}, {"k": "2"}])
+@pytest.mark.parametrize("kind", ["topics", "clients"])
+def test_a_write_whose_answer_was_lost_counts_as_written(
+    kind: str, before: dict[str, str], wanted: dict[str, str]
+) -> None:
+    """The session sends it again after a lost connection, and meets its own version."""
+    zk = ForgetfulZooKeeper(server())
+    store = ZkStore(zk)
+    run(store.create_persistent_paths())
+    run(store.election.elect(1, 0))
+    if before:
+        run(store.configs.set(kind, "n", before))
+    _, version = run(store.configs.get_versioned(kind, "n"))
+    zk.loses = f"/config/{kind}/n"
+    run(store.configs.set(kind, "n", wanted, version))
+    assert run(store.configs.get(kind, "n")) == wanted
 
 
 def test_without_a_controller_nothing_is_written() -> None:
