@@ -231,7 +231,7 @@ class TopicAdmin:
                 )
 
     async def _write(self, created: CreatedTopic) -> None:
-        """Configs first: who sees the topic must not miss them."""
+        """Together with its configs: who sees the topic must not miss them."""
         _log.info(
             "Creating topic %s with configuration %s and initial partition assignment %s",
             created.name,
@@ -241,8 +241,7 @@ class TopicAdmin:
         topic = TopicDescription(created.name, created.topic_id, created.assignment)
         try:
             warn_of_topic(created.name, created.configs)
-            await self._store.configs.set("topics", created.name, created.configs)
-            await self._store.topics.create(topic)
+            await self._store.create_topic(topic, created.configs)
         except ControllerMoved as moved:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
         except NodeExists:

@@ -25,12 +25,14 @@ from kafkapy.zk.zookeeper import (
     ANY_VERSION,
     BadVersion,
     Check,
+    Create,
     CreateMode,
     Delete,
     Get,
     NodeExists,
     NoNode,
     NotEmpty,
+    Op,
     SetData,
     Watch,
     Znode,
@@ -153,6 +155,21 @@ class ConfigStore:
                 if version == _MISSING:
                     await self._expect(path, data, 0)
                     return
+
+    async def replacing(
+        self, entity_type: str, entity_name: str, configs: Mapping[str, str]
+    ) -> list[Op]:
+        """Operations of a transaction that replaces an entity's configs, as they are now.
+
+        Raises:
+            ControllerMoved: there is no controller.
+        """
+        check = await self._controller()
+        path, data = paths.config(entity_type, entity_name), encode_config(configs)
+        stat = await self._zk.exists(path)
+        if stat is None:
+            return [check, Create(path, data)]
+        return [check, SetData(path, data, stat.version)]
 
     async def _expect(self, path: str, data: bytes, version: int) -> None:
         """Check whether a refused write was made before. After a lost answer a write is sent again,

@@ -6,8 +6,10 @@ features`; the nodes of the cluster as a whole are here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.errors import KafkapyError
 from kafkapy.zk.stores import paths
 from kafkapy.zk.stores.acl_store import AclStore
@@ -82,6 +84,27 @@ class ZkStore:
             node = await self.zookeeper.get(paths.CLUSTER_ID)
             return decode_cluster_id(node.data)
         return proposed
+
+    async def create_topic(self, topic: TopicDescription, configs: Mapping[str, str]) -> None:
+        """Create a topic with its configs, both or none: the configs of a topic that another broker
+        creates meanwhile stay.
+
+        Raises:
+            NodeExists: the topic exists.
+            ControllerMoved: there is no controller, or it changed meanwhile. Retry then.
+        """
+        while True:
+            replacing = await self.configs.replacing("topics", topic.topic, configs)
+            try:
+                await self.topics.create(topic, replacing)
+                return
+            except (BadVersion, NodeExists, NoNode) as error:
+                if error.path == paths.CONTROLLER:
+                    raise ControllerMoved("the controller changed meanwhile") from error
+                if error.path == paths.topic(topic.topic):
+                    raise
+            # Somebody else has written the configs, of the same topic perhaps.
+            await ensure(self.zookeeper, f"{paths.CONFIG}/topics")
 
     async def create_feature_node(self, fence: Fence) -> None:
         """Create `/feature`, the first step of a controller's failover."""

@@ -102,9 +102,26 @@ class TopicStore:
                 _log.error("Topic %s is left alone: %s", topic, error)
         return found
 
-    async def create(self, topic: TopicDescription) -> None:
-        """Create a topic's znode. Raises NodeExists."""
-        await self._zk.create(paths.topic(topic.topic), encode_topic(topic))
+    async def create(self, topic: TopicDescription, before: Sequence[Op] = ()) -> None:
+        """Create a topic's znode, in one transaction with the operations `before`.
+
+        After a lost answer this is sent again, and refused because the topic is there.
+
+        Raises:
+            NodeExists: the topic exists. Else the error of the first failing operation.
+        """
+        path, data = paths.topic(topic.topic), encode_topic(topic)
+        try:
+            await self._zk.multi([*before, Create(path, data)])
+        except (BadVersion, NodeExists):
+            if topic.topic_id.is_zero or await self._content(path) != data:
+                raise
+
+    async def _content(self, path: str) -> bytes | None:
+        try:
+            return (await self._zk.get(path)).data
+        except NoNode:
+            return None
 
     async def update(self, topic: TopicDescription, known: TopicDescription | None = None) -> None:
         """Replace a topic's assignment for an admin client (partition expansion).

@@ -15,8 +15,8 @@ from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.topic_store import TopicStore
 from kafkapy.zk.zookeeper import WatchEvent
 from tests.harness.cores.controllers import topic_id
-from tests.harness.cores.ports import CountingRandom
-from tests.harness.cores.znodes import run
+from tests.harness.cores.ports import CountingRandom, SeededRandom
+from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
 from tests.harness.scripted import admins
 
 TWO_OF_EACH = TopicDefaults(2, 2)
@@ -357,6 +357,39 @@ def test_a_reassignment_that_begins_meanwhile_is_not_overwritten() -> None:
     code, _ = refused(admin(store).create_partitions("t", 2))
     assert code is ErrorCode.REASSIGNMENT_IN_PROGRESS
     assert run(plain.get("t")) == moving
+
+
+@pytest.mark.parametrize("theirs", [{}, {"retention.ms": "-1"}])
+def test_the_configs_of_a_topic_that_another_broker_creates_meanwhile_stay(
+    theirs: dict[str, str],
+) -> None:
+    store = admins.store()
+    exists = store.topics.exists
+
+    async def overtaken(topic: str) -> bool:
+        found = await exists(topic)
+        store.topics.exists = exists  # type: ignore[method-assign]
+        other = TopicAdmin(store, admins.metadata(), SeededRandom(), TWO_OF_EACH)
+        await other.create_topic(topic, configs=theirs)
+        return found
+
+    store.topics.exists = overtaken  # type: ignore[method-assign]
+    code, _ = refused(admin(store).create_topic("t", configs={"retention.ms": "1"}))
+    assert code is ErrorCode.TOPIC_ALREADY_EXISTS
+    assert run(store.configs.get("topics", "t")) == theirs
+
+
+@pytest.mark.parametrize("lost", ["/brokers/topics/t", "/config/topics/t"])
+def test_a_topic_whose_creation_was_answered_to_nobody_is_created(lost: str) -> None:
+    """After a lost connection the session sends the write again, and it is refused."""
+    zk = ForgetfulZooKeeper(server())
+    store = ZkStore(zk)
+    run(store.create_persistent_paths())
+    run(store.election.elect(1, 0))
+    zk.loses = lost
+    made = run(admin(store).create_topic("t", configs={"retention.ms": "1"}))
+    assert run(store.topics.get("t")) == TopicDescription("t", made.topic_id, made.assignment)
+    assert run(store.configs.get("topics", "t")) == {"retention.ms": "1"}
 
 
 def test_no_request_makes_more_partitions_than_can_be_placed() -> None:
