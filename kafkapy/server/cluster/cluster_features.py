@@ -21,6 +21,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.changes.change_follower import ChangeFollower
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.zookeeper import BadVersion, NodeExists
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
@@ -116,6 +117,7 @@ class ClusterFeatures:
             ApiError: INVALID_UPDATE_VERSION.
         """
         assert self._store is not None
+        limits = await self._store.features.limits()
         await self.reload()
         for each in updates:
             problem = _problem(each, self._levels.get(each.name, 0), self._of_brokers)
@@ -127,9 +129,13 @@ class ClusterFeatures:
                 )
         if validate_only:
             return
-        limits = await self._store.features.limits()
         changed = limits.levels | {each.name: each.level for each in updates}
-        await self._store.features.set_limits(changed, limits.version)
+        try:
+            await self._store.features.set_limits(changed, limits.version)
+        except (BadVersion, NodeExists):
+            # Somebody else has changed them meanwhile, which may be a reason to refuse.
+            await self.update(updates, validate_only=False)
+            return
         await self.reload()
 
 

@@ -12,7 +12,7 @@ import orjson
 from kafkapy.zk.stores import paths
 from kafkapy.zk.stores.fencing import create_recursive
 from kafkapy.zk.stores.znodes import ZnodeError
-from kafkapy.zk.zookeeper import NoNode, Watch, ZooKeeper
+from kafkapy.zk.zookeeper import BadVersion, NodeExists, NoNode, Watch, ZooKeeper
 
 _VERSION = 1
 _MISSING = -1
@@ -51,10 +51,16 @@ class FeatureStore:
             BadVersion, NodeExists: they were changed meanwhile.
         """
         data = orjson.dumps({"version": _VERSION, "levels": levels})
-        if version == _MISSING:
-            await create_recursive(self._zk, paths.FEATURE_LIMITS, data)
-        else:
-            await self._zk.set(paths.FEATURE_LIMITS, data, version)
+        try:
+            if version == _MISSING:
+                await create_recursive(self._zk, paths.FEATURE_LIMITS, data)
+            else:
+                await self._zk.set(paths.FEATURE_LIMITS, data, version)
+        except (BadVersion, NodeExists):
+            # After a lost answer it is sent again, and meets its own first version.
+            node = await self._zk.get(paths.FEATURE_LIMITS)
+            if (node.data, node.stat.version) != (data, version + 1):
+                raise
 
     async def registrations_zxid(self) -> int:
         """The transaction in which a broker last registered or left."""

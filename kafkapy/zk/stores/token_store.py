@@ -21,6 +21,7 @@ from kafkapy.zk.zookeeper import (
     BadVersion,
     CreateMode,
     Get,
+    NodeExists,
     NoNode,
     Watch,
     Znode,
@@ -73,8 +74,15 @@ class TokenStore:
         return decode_token(path, node.data), node.stat.version
 
     async def create(self, token: TokenInformation) -> None:
-        """Store a new token. Raises NodeExists."""
-        await self._zk.create(_path(token.token_id), encode_token(token))
+        """Store a new token. Raises NodeExists.
+
+        After a lost answer the creation is sent again, and meets its own token.
+        """
+        try:
+            await self._zk.create(_path(token.token_id), encode_token(token))
+        except NodeExists:
+            if await self.get(token.token_id) != (token, 0):
+                raise
 
     async def replace(self, token: TokenInformation, version: int) -> bool:
         """Store a token's new state, unless it was changed or deleted since `version`.

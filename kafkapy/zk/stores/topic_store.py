@@ -130,11 +130,16 @@ class TopicStore:
             NoNode: there is no such topic. BadVersion: the assignment is not `known` any more
             (Kafka overwrites that of a reassignment).
         """
-        path = paths.topic(topic.topic)
+        path, data = paths.topic(topic.topic), encode_topic(topic)
         node = await self._zk.get(path)
         if known is not None and decode_topic(topic.topic, node.data) != known:
             raise BadVersion(path)
-        await self._zk.set(path, encode_topic(topic), node.stat.version)
+        try:
+            await self._zk.set(path, data, node.stat.version)
+        except BadVersion:
+            # After a lost answer it is sent again, and meets its own first version.
+            if await self._content(path) != data:
+                raise
 
     async def update_as_controller(self, topic: TopicDescription, fence: Fence) -> None:
         """Replace a topic's assignment or id. Raises ControllerMoved or NoNode."""

@@ -392,6 +392,19 @@ def test_a_topic_whose_creation_was_answered_to_nobody_is_created(lost: str) -> 
     assert run(store.configs.get("topics", "t")) == {"retention.ms": "1"}
 
 
+def test_partitions_whose_creation_was_answered_to_nobody_are_created() -> None:
+    zk = ForgetfulZooKeeper(server())
+    store = ZkStore(zk)
+    run(store.create_persistent_paths())
+    run(store.brokers.register(admins.broker(1), 0))
+    run(store.topics.create(TopicDescription("t", topic_id(1), {0: (1,)})))
+    zk.loses = "/brokers/topics/t"
+    assert run(admin(store).create_partitions("t", 3)) == {1: (1,), 2: (1,)}
+    stored = run(store.topics.get("t"))
+    assert stored is not None
+    assert stored.assignment == {0: (1,), 1: (1,), 2: (1,)}
+
+
 def test_no_request_makes_more_partitions_than_can_be_placed() -> None:
     """2^31-1 of them would take the event loop and the memory for good."""
     store = admins.store()

@@ -19,7 +19,9 @@ from kafkapy.server.cluster.cluster_features import (
     supported_features,
 )
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.zk.stores.feature_store import FeatureLimits
 from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.zookeeper import Watch
 from tests.harness.cores.znodes import server
 
 OURS = (GROUP_VERSION,)
@@ -140,6 +142,32 @@ def test_levels_are_set_within_what_all_brokers_support() -> None:
         other = ZkStore(ensemble.connect())
         await other.brokers.register(info(2, ()), 0)
         assert "Broker 2 does not support this feature." in await refused(2)
+        await features.stop()
+
+    asyncio.run(story())
+
+
+def test_updates_at_the_same_time_keep_each_other() -> None:
+    async def story() -> None:
+        store = ZkStore(server().connect())
+        await store.create_persistent_paths()
+        await store.brokers.register(info(1, (TRANSACTION_VERSION, GROUP_VERSION)), 0)
+        features = ClusterFeatures((TRANSACTION_VERSION, GROUP_VERSION))
+        await features.start(store)
+        limits = store.features.limits
+
+        async def overtaken(watch: Watch | None = None) -> FeatureLimits:
+            found = await limits(watch)
+            if watch is not None:
+                return found
+            store.features.limits = limits  # type: ignore[method-assign]
+            await store.features.set_limits({GROUP_VERSION.name: 0}, found.version)
+            return found
+
+        store.features.limits = overtaken  # type: ignore[method-assign]
+        lower = FeatureUpdate(TRANSACTION_VERSION.name, 1, may_lower=True)
+        await features.update([lower], validate_only=False)
+        assert features.levels == {TRANSACTION_VERSION.name: 1}
         await features.stop()
 
     asyncio.run(story())

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from kafkapy.zk.stores import paths
-from kafkapy.zk.stores.feature_store import FeatureLimits
+from kafkapy.zk.stores.feature_store import FeatureLimits, FeatureStore
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import BadVersion, NodeExists
-from tests.harness.cores.znodes import server
+from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
 
 
 def test_a_change_that_another_has_overtaken_is_refused() -> None:
@@ -31,6 +31,17 @@ def test_a_change_that_another_has_overtaken_is_refused() -> None:
         assert second.zxid > first.zxid
 
     asyncio.run(story())
+
+
+def test_a_write_whose_answer_was_lost_counts_as_written() -> None:
+    """The session sends it again after a lost connection, and meets its own version."""
+    zk = ForgetfulZooKeeper(server())
+    features = FeatureStore(zk)
+    for version in (-1, 0):
+        zk.loses = paths.FEATURE_LIMITS
+        run(features.set_limits({"a": version}, version))
+        assert run(features.limits()).levels == {"a": version}
+    assert run(features.limits()).version == 1
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"levels": {"a": "x"}}'])

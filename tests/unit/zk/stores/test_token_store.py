@@ -72,7 +72,7 @@ def test_a_token_lives_in_its_node() -> None:
     assert run(store.get(TOKEN.token_id)) is None
     run(store.create(TOKEN))
     with pytest.raises(NodeExists):
-        run(store.create(TOKEN))
+        run(store.create(TOKEN._replace(expiry_ms=TOKEN.max_ms)))
     path = f"/delegation_token/tokens/{TOKEN.token_id}"
     assert run(zk.get(path)).data == KAFKAS
     assert run(store.get_all()) == {TOKEN.token_id: TOKEN}
@@ -101,6 +101,7 @@ def test_a_write_whose_answer_was_lost_counts_as_written() -> None:
     zk = ForgetfulZooKeeper(server())
     store = TokenStore(zk)
     run(store.create_paths())
+    zk.loses = f"/delegation_token/tokens/{TOKEN.token_id}"
     run(store.create(TOKEN))
     zk.loses = f"/delegation_token/tokens/{TOKEN.token_id}"
     assert run(store.replace(TOKEN._replace(expiry_ms=TOKEN.issue_ms), 0))
