@@ -11,6 +11,7 @@ from kafkapy.security.acls import ResourcePattern
 from kafkapy.server.changes.stored_changes import StoredChanges
 from kafkapy.zk.stores.acl_store import AclChange
 from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.stores.znodes import ZnodeError
 
 _log = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
 
@@ -22,13 +23,23 @@ class AclChangeListener(StoredChanges[AclChange, ResourcePattern]):
         super().__init__(store.acls, clock, "ACLs", _log)
         self._acls = store.acls
         self._authorizer = authorizer
+        self._has_begun = False
 
     async def _read_all(self) -> None:
+        """A broker does not begin with entries that it cannot read: some may deny. One that runs
+        keeps those it had.
+        """
         stored = await self._acls.get_all()
         for resource in set(self._authorizer.acls) - set(stored):
             self._authorizer.update(resource, ())
-        for resource, entries in stored.items():
-            self._authorizer.update(resource, entries)
+        for resource, found in stored.items():
+            if not isinstance(found, ZnodeError):
+                self._authorizer.update(resource, found)
+            elif self._has_begun:
+                _log.error("Ignoring the ACLs of %s: %s", resource, found)
+            else:
+                raise found
+        self._has_begun = True
 
     async def _read(self, key: ResourcePattern) -> None:
         self._authorizer.update(key, await self._acls.get(key))

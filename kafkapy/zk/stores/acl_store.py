@@ -76,14 +76,17 @@ class AclStore:
         for folder in paths.ACL_CHANGE_FOLDERS:
             await ensure(self._zk, folder)
 
-    async def get_all(self) -> dict[ResourcePattern, Entries]:
-        """Every resource that has entries."""
-        found = {}
+    async def get_all(self) -> dict[ResourcePattern, Entries | ZnodeError]:
+        """The entries of every resource that has some; for unreadable ones, the error."""
+        found: dict[ResourcePattern, Entries | ZnodeError] = {}
         for pattern in _STORED:
             for kind, folder in _KINDS.items():
                 for name in await self._children(f"{_root(pattern)}/{folder}"):
                     resource = ResourcePattern(kind, name, pattern)
-                    found[resource] = await self.get(resource)
+                    try:
+                        found[resource] = await self.get(resource)
+                    except ZnodeError as error:
+                        found[resource] = error
         return found
 
     async def get(self, resource: ResourcePattern) -> Entries:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.security.acls import (
     AccessControlEntry,
@@ -17,6 +19,7 @@ from kafkapy.security.acls import (
 from kafkapy.server.changes.acl_changes import AclChangeListener
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.stores.znodes import ZnodeError
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.znodes import run
 from tests.harness.scripted import admins
@@ -68,6 +71,19 @@ def test_a_reload_forgets_what_went_unseen() -> None:
     run(put(store, TOPIC, ALICE))
     run(listener.reload())
     assert authorizer.acls == {TOPIC: {ALICE}}
+
+
+def test_entries_that_cannot_be_read_keep_no_running_broker_from_reloading() -> None:
+    """It would begin session after session, and be elected controller in none."""
+    store, authorizer, listener = prepared()
+    run(put(store, TOPIC, ALICE))
+    run(listener.reload())
+    run(store.zookeeper.set("/kafka-acl/Topic/t", b"broken"))
+    run(put(store, PREFIX, ALICE))
+    run(listener.reload())
+    assert authorizer.acls == {TOPIC: {ALICE}, PREFIX: {ALICE}}
+    with pytest.raises(ZnodeError):
+        run(AclChangeListener(store, ManualClock(), AclAuthorizer()).reload())
 
 
 def test_bad_changes_do_not_stop_the_rest_and_old_ones_go() -> None:
