@@ -146,7 +146,7 @@ class Controller:
             case events.PartitionModification(topic):
                 await on_partition_modification(parts, topic)
             case events.TopicDeletionChange():
-                await on_topic_deletion_change(parts)
+                await on_topic_deletion_change(parts, self._random)
             case events.PreferredElectionChange():
                 await on_preferred_election_change(parts)
             case events.ReassignmentChange():

@@ -125,6 +125,6 @@ async def _load_deletions(parts: ControllerParts) -> None:
         )
     ]
     await parts.deletion.initialize(known, halted)
-    useless = [topic for topic in queued if topic not in known]
-    if useless:
-        await parts.store.requests.remove_topic_deletions(useless, context.fence)
+    if len(known) < len(queued):
+        # They are useless, or of topics that are newer than what was read of topics.
+        parts.submit(TopicDeletionChange())

@@ -83,11 +83,14 @@ async def on_new_partitions(parts: ControllerParts, new: Sequence[TopicPartition
     await parts.replicas.handle(replicas, ReplicaState.ONLINE)
 
 
-async def on_topic_deletion_change(parts: ControllerParts) -> None:
+async def on_topic_deletion_change(parts: ControllerParts, random: Random) -> None:
     """Handle requests in `/admin/delete_topics`."""
     context = parts.context
     watch = parts.watch(TopicDeletionChange())
     requested = await parts.store.requests.topic_deletions(watch)
+    if not all(map(context.has_topic, requested)):
+        # It may be so new that its own event still waits. Kafka drops the request then.
+        await on_topic_change(parts, random)
     known = [topic for topic in requested if context.has_topic(topic)]
     useless = [topic for topic in requested if topic not in known]
     if not parts.config.delete_topic_enable:

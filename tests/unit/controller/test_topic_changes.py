@@ -6,10 +6,12 @@ import pytest
 
 from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.controller.events import TopicDeletionChange
+from kafkapy.zk.stores.request_store import RequestStore
 from kafkapy.zk.stores.topic_store import TopicStore
 from kafkapy.zk.zookeeper import Watch
 from tests.harness.cores.call_counts import counting_comparisons
-from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.controllers import Cluster, topic_id
 from tests.harness.cores.znodes import run
 
 
@@ -56,3 +58,28 @@ def test_a_new_topic_is_looked_for_once_among_those_there_are(
     assert cluster.state("new") == "1 [1] epoch=0 version=0"
     each = Name.times / count
     assert 0 < each < 10, f"{each:.1f} comparisons for each topic that was there already"
+
+
+@pytest.mark.parametrize("is_new_controller", [False, True])
+def test_a_topic_is_deleted_whose_creation_was_not_noticed_yet(
+    monkeypatch: pytest.MonkeyPatch, is_new_controller: bool
+) -> None:
+    """The controller was busy: it sees the request before the topic."""
+    cluster = Cluster(1)
+    real = RequestStore.topic_deletions
+
+    async def overtaken(store: RequestStore, watch: Watch | None = None) -> list[str]:
+        monkeypatch.undo()
+        await cluster.store.topics.create(TopicDescription("t", topic_id(7), {0: (1,)}))
+        await cluster.store.requests.request_topic_deletion("t")
+        return await real(store, watch)
+
+    monkeypatch.setattr(RequestStore, "topic_deletions", overtaken)
+    if is_new_controller:
+        cluster.restart(1)
+    else:
+        cluster.submit(TopicDeletionChange())
+    cluster.settle()
+    assert run(cluster.store.topics.names()) == []
+    assert run(cluster.store.requests.topic_deletions()) == []
+    assert "t" not in cluster.brokers[1].metadata.image.topics
