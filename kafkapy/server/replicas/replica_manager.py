@@ -535,12 +535,21 @@ class ReplicaManager:
                     error = refusal.code
                 except LogDirFailure as failure:
                     self.log_dir_failed(failure)
+                    self._mark_half_deleted(topic_partition)
                     error = _OFFLINE
                 result.partition_errors[topic_partition] = error
         live = self.log_manager.live_log_dirs
         for topic_partition, log_dir in log_dirs.items():
             if log_dir not in live:
+                self._mark_half_deleted(topic_partition)
                 result.partition_errors[topic_partition] = _OFFLINE
+
+    def _mark_half_deleted(self, topic_partition: TopicPartition) -> None:
+        """Mark a log that is served no more, but may be back with its disk, as offline. The
+        controller asks again after a lost answer, and must not hear that it is deleted.
+        """
+        if self.log_manager.get_log(topic_partition) is None:
+            self.offline.add(topic_partition)
 
     def _stop(self, topic_partition: TopicPartition, row: StopReplicaPartition) -> None:
         topic, index = topic_partition
