@@ -17,7 +17,7 @@ from kafkapy.common.ports import Clock
 from kafkapy.server.changes.change_follower import ChangeFollower
 from kafkapy.zk.stores.paths import CONFIG_TYPES
 from kafkapy.zk.stores.store import ZkStore
-from kafkapy.zk.stores.znodes import ZnodeError
+from kafkapy.zk.stores.znodes import ConfigChange, ZnodeError
 from kafkapy.zk.zookeeper import Watch
 
 # (entity type, entity name, its configs); names of users, clients and ips are sanitized.
@@ -37,6 +37,7 @@ class ConfigChangeListener:
         self._clock = clock
         self._apply = apply
         self._last_executed = -1
+        self._configured: dict[str, set[str]] = {}  # the names of those with configs, by type
         self._applying = asyncio.Lock()
         self._follower = ChangeFollower("config changes", self.process, _log)
 
@@ -54,11 +55,16 @@ class ConfigChangeListener:
         """Apply the configs of every entity of every type.
 
         In turn with the changes: what was read here may be older than a change applied meanwhile.
+        Those of an entity that is gone end too: while there was no session, its notification may
+        have come and been deleted.
         """
         async with self._applying:
             for entity_type in CONFIG_TYPES:
-                for name, configs in (await self._store.configs.get_all(entity_type)).items():
+                found = await self._store.configs.get_all(entity_type)
+                for name, configs in found.items():
                     self._apply_one(entity_type, name, configs)
+                for name in sorted(self._configured.get(entity_type, set()) - found.keys()):
+                    await self._apply_stored(ConfigChange(entity_type, name))
 
     async def process(self) -> None:
         """Apply the changes newer than the last one seen, and wait for the next."""
@@ -94,7 +100,13 @@ class ConfigChangeListener:
             found = await self._store.configs.change(sequence)
             if found is None:
                 return
-            change = found[0]
+        except ZnodeError as error:
+            _log.error("Ignoring a config change: %s", error)
+            return
+        await self._apply_stored(found[0])
+
+    async def _apply_stored(self, change: ConfigChange) -> None:
+        try:
             configs = await self._store.configs.get(*change)
         except ZnodeError as error:
             _log.error("Ignoring a config change: %s", error)
@@ -102,6 +114,9 @@ class ConfigChangeListener:
         self._apply_one(*change, configs)
 
     def _apply_one(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        if entity_type != "topics":  # whose configs end with the topic
+            names = self._configured.setdefault(entity_type, set())
+            (names.add if configs else names.discard)(name)
         try:
             self._apply(entity_type, name, configs)
         except ConfigError as error:

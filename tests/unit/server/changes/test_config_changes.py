@@ -83,6 +83,22 @@ def test_a_broken_znode_keeps_no_broker_from_applying_the_rest() -> None:
     assert applied == [("topics", "b", {"k": "1"})]
 
 
+def test_configs_that_were_removed_unseen_end_when_all_are_read_again() -> None:
+    """A password that was revoked in a long outage of this broker's session."""
+    store, applied = admins.store(), Applied()
+    follower = listener(store, applied, ManualClock())
+    for kind, name in (("users", "u"), ("users", "v"), ("topics", "t")):
+        run(store.configs.set(kind, name, {"k": "1"}))
+    run(follower.apply_all())
+    applied.clear()
+    run(store.configs.set("users", "u", {}))
+    run(store.zookeeper.set("/config/users/v", b"broken"))
+    run(store.zookeeper.delete("/config/topics/t"))
+    for _ in range(2):
+        run(follower.apply_all())
+    assert applied == [("users", "u", {})]
+
+
 def test_old_notifications_are_deleted() -> None:
     store, applied, clock = admins.store(), Applied(), ManualClock()
     follower = listener(store, applied, clock)
