@@ -16,7 +16,7 @@ from tests.simulation.simulation import Outcome, simulate
 
 SEEDS = (
     *(3, 4, 9, 22, 23, 26, 27, 42, 46, 55, 58, 69, 90, 106),
-    *(109, 128, 140, 141, 148, 151, 157, 167, 199, 233, 351, 374, 671),
+    *(109, 128, 140, 141, 148, 151, 157, 167, 199, 233, 351, 374, 671, 701, 742),
 )
 """Together they have every kind of fault and of client."""
 AT_ONCE = 5
