@@ -179,7 +179,7 @@ def sequence(seed: int) -> tuple[Operation, ...]:
             match operation:
                 case AddPartition(producer):
                     open_transactions.add(producer)
-                case EndTransaction(producer):
+                case EndTransaction(producer, epoch_shift=0):
                     open_transactions.discard(producer)
                 case InitProducer(producer) if producer in open_transactions:
                     # Apache Kafka aborts the transaction, and fences who keeps its epoch.

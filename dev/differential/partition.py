@@ -256,20 +256,29 @@ class Partition:
         if is_bounded:
             # How many batches fit depends on the compressor.
             return *offsets, rows[:1]
-        return *offsets, found.last_stable_offset, self._aborted(found), rows
+        # A fetch ends with its segment, and Apache Kafka rolls for batches that it refuses, too.
+        _, _, aborted, more = self._read_on(found, level, operation.version)
+        return *offsets, found.last_stable_offset, aborted, (*rows, *more)
 
     def _read_all(self, operation: ReadAll) -> Outcome:
         level = operation.isolation_level
         offset = self._list_offsets(ListOffsets(EARLIEST, level, 7))[2]
+        found = self._fetched(offset, level, _ALL_BYTES, 12)
+        rows = observed(found.records or b"", self.label)
+        *head, more = self._read_on(found, level, 12)
+        return *head, (*rows, *more)
+
+    def _read_on(self, found: Any, level: int, version: int) -> Outcome:
+        """The error, high watermark, aborted transactions and batches of the fetches that follow
+        one."""
         rows: list[Outcome] = []
-        aborted: set[tuple[str, int]] = set()
-        while True:
-            found = self._fetched(offset, level, _ALL_BYTES, 12)
-            if found.error_code or not found.records:
-                return found.error_code, found.high_watermark, sorted(aborted), rows
-            aborted.update(self._aborted(found))
-            rows += observed(found.records, self.label)
+        aborted = set(self._aborted(found))
+        while found.records and not found.error_code:
             offset = next_offset(found.records)
+            found = self._fetched(offset, level, _ALL_BYTES, version)
+            aborted.update(self._aborted(found))
+            rows += observed(found.records or b"", self.label)
+        return found.error_code, found.high_watermark, sorted(aborted), rows
 
     def _fetched(self, offset: int, level: int, max_bytes: int, version: int) -> Any:
         row = fetch.FetchPartition(
