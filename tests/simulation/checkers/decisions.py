@@ -33,9 +33,11 @@ _AT: Final = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
 
 @dataclass(slots=True)
 class _Decision:
-    """One of a producer id. `marked` are the partitions that have its marker."""
+    """One of a producer id, and the leader epoch of who was found to have it. `marked` are the
+    partitions that have its marker."""
 
     offset: int
+    epoch: int
     commits: bool
     partitions: frozenset[TopicPartition]
     marked: set[TopicPartition] = field(default_factory=set)
@@ -78,7 +80,7 @@ class Decisions(Checker):
             for at, header in iter_headers(records):
                 if key.topic_partition == _AT:
                     self._key = key
-                    self._coordinated(header, records, at)
+                    self._coordinated(header, records, at, epoch=partition.leader_epoch)
                 elif header.is_control and (key, header.base_offset, header.crc) not in self._known:
                     self._known.add((key, header.base_offset, header.crc))
                     [record] = batch_records(records, header, at)
@@ -100,7 +102,7 @@ class Decisions(Checker):
         decisions = self._decisions[producer_id]
         return decisions[-1] if decisions else None
 
-    def _coordinated(self, header: BatchHeader, records: bytes, position: int) -> None:
+    def _coordinated(self, header: BatchHeader, records: bytes, position: int, epoch: int) -> None:
         """The coordinator wrote a batch of transactions."""
         for record in batch_records(records, header, position):
             if record.value is None:
@@ -109,7 +111,7 @@ class Decisions(Checker):
             if found.state in PREPARED:
                 self._first_epochs.setdefault(found.producer_id, header.partition_leader_epoch)
                 commits = found.state is TransactionState.PREPARE_COMMIT
-                decision = _Decision(record.offset, commits, frozenset(found.partitions))
+                decision = _Decision(record.offset, epoch, commits, frozenset(found.partitions))
                 self._decisions[found.producer_id].append(decision)
             elif found.state in COMPLETE:
                 self._completed.append(found.producer_id)
@@ -144,6 +146,10 @@ class Decisions(Checker):
         commits = marker.control_type is ControlRecordType.COMMIT
         decision = self._last(producer_id)
         if decision is None or decision.commits != commits or self._key is None:
+            return
+        if marker.coordinator_epoch < decision.epoch:
+            # A former leader saw that all in sync had it, as who leads now does.
+            decision.marked.add(at)
             return
         committed = self.cluster.committed_ends.get(self._key, 0)
         if decision.offset >= committed and _AT not in self.cluster.history.losses:
