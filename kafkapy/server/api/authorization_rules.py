@@ -25,6 +25,7 @@ from kafkapy.server.api.authorized_operations import (
     NOT_REQUESTED,
     TOPIC_OPERATIONS,
 )
+from kafkapy.server.api.produce_append import ROWS_AT_ONCE, keep_records
 from kafkapy.server.api.refused_rows import handle_others, with_rows
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import AnyServed, Served
@@ -254,6 +255,9 @@ def _produce(
 ) -> Handled[ProduceResponse]:
     if request.transactional_id is not None:
         acls.require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
+    if len(request.topic_data) > ROWS_AT_ONCE:
+        # The rows are authorized in slices, and what arrives meanwhile lies where the records do.
+        keep_records(request)
     return _PRODUCE_ROWS(acls, served, context, request)
 
 

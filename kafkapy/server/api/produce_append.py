@@ -25,6 +25,7 @@ from kafkapy.storage.log_append import AppendOrigin
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.common.uuid import Uuid
+    from kafkapy.protocol.messages.produce import ProduceRequest
     from kafkapy.record.long_preparation import PreparedAhead
     from kafkapy.replication.partition import Partition
     from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
@@ -38,7 +39,24 @@ R = TypeVar("R")
 
 _FIRST_VERSION_THAT_ADDS: Final = 12
 _ADMIN_CLIENT_ID: Final = "__admin_client"
+ROWS_AT_ONCE: Final = 8
+"""Each may be converted, checked or compressed at once if it is brief: a millisecond."""
 _NONE_UNVERIFIED: Final[list[Writing]] = []
+
+
+def keep_records(request: ProduceRequest) -> int:
+    """Copy the records, whose memory the next read of any connection may overwrite. Returns their
+    size.
+    """
+    size = 0
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if records is not None:
+                size += len(records)
+                if not isinstance(records, bytes):
+                    data.records = bytes(records)
+    return size
 
 
 def writing(

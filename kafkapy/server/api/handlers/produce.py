@@ -48,8 +48,6 @@ from kafkapy.server.requests.outcomes import (
 from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, elsewhere
 
 _FIRST_VERSION_WITH_ABORTABLE = 11
-_ROWS_AT_ONCE: Final = 8
-"""Each may be converted, checked or compressed here if it is brief: a millisecond."""
 _CONVERTED_BYTES_A_UNIT: Final = 4
 _CHECKED_BYTES_A_UNIT: Final = 16
 
@@ -97,7 +95,7 @@ class Handler:
         them.
         """
         pending: Pending[ProduceResponse] = Pending(blocks=True)
-        _keep_records(request)
+        produce_append.keep_records(request)
 
         def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
             if pending.done:
@@ -118,9 +116,9 @@ class Handler:
         """
         acks = request.acks
         rows_in_all = sum(len(topic.partition_data) for topic in request.topic_data)
-        is_large = max(rows_in_all, len(request.topic_data)) > _ROWS_AT_ONCE
+        is_large = max(rows_in_all, len(request.topic_data)) > produce_append.ROWS_AT_ONCE
         if is_large:
-            _keep_records(request)
+            produce_append.keep_records(request)
         is_old = context.version < PRODUCE_VERSION_V2_ONLY
         bytes_a_unit = _CONVERTED_BYTES_A_UNIT if is_old else _CHECKED_BYTES_A_UNIT
         room: Room | None = None
@@ -139,7 +137,7 @@ class Handler:
                         wait = self._append(context, topic, data, acks, row)
                     except TakesLong as long:
                         if room is None:
-                            room = Room(_keep_records(request), BriefPauses())
+                            room = Room(produce_append.keep_records(request), BriefPauses())
                         wait = yield from self._append_at_length(
                             context, topic, data, acks, row, long, room
                         )
@@ -242,21 +240,6 @@ def _writings(request: ProduceRequest, version: int) -> list[Writing]:
             if writing is not None:
                 found.append(writing)
     return found
-
-
-def _keep_records(request: ProduceRequest) -> int:
-    """Copy the records, whose memory the next read of the connection may overwrite. Returns their
-    size.
-    """
-    size = 0
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            records = data.records
-            if records is not None:
-                size += len(records)
-                if not isinstance(records, bytes):
-                    data.records = bytes(records)
-    return size
 
 
 def _check_verified(

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.protocol.headers import decode_request_header, encode_request
 from kafkapy.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
+from kafkapy.protocol.server_connection import Request
 from kafkapy.record import batch_rules
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
@@ -79,3 +84,38 @@ def test_the_room_grows_with_the_request(parts: Parts, monkeypatch: pytest.Monke
     plain = build_batch([RECORD])
     assert len(plain) > BRIEF_BYTES
     assert codes(finished(produce(parts, 9, [plain] * 3))) == [ErrorCode.NONE] * 3
+
+
+def frame_of_many_topics(value: bytes) -> bytes:
+    """A record for the topic u, behind rows for so many others that a slice ends before it."""
+    batch = build_batch([RecordData(b"k", value, NOW_MS)])
+    names = [*(f"n{number:03}" for number in range(500)), "u"]
+    topics = [
+        TopicProduceData(name=name, partition_data=[PartitionProduceData(index=0, records=batch)])
+        for name in names
+    ]
+    request = ProduceRequest(acks=1, timeout_ms=10, topic_data=topics)
+    return encode_request(request, 9, 1, "me")[4:]
+
+
+def test_records_outlive_the_buffer_while_many_topics_are_authorized(parts: Parts) -> None:
+    """The next request of this shape was appended instead, and both were acknowledged."""
+    parts.authorizer = AclAuthorizer(frozenset(["User:a"]))
+    log = parts.lead("u").log
+    client: Any = SimpleNamespace(
+        client_host="h", listener="L", principal="User:a", is_token=False, fast_path=None
+    )
+    scratch = bytearray(frame_of_many_topics(b"one"))
+
+    async def work() -> Any:
+        view = memoryview(scratch)
+        header, body = decode_request_header(view)
+        pending: Any = parts.dispatcher().dispatch(client, Request(0, header, view, body))
+        scratch[:] = frame_of_many_topics(b"two")
+        answered = asyncio.get_running_loop().create_future()
+        pending.when_complete(answered.set_result)
+        return await answered
+
+    response = asyncio.run(work())
+    assert response.responses[-1].partition_responses[0].error_code == ErrorCode.NONE
+    assert b"one" in bytes(log.read(0, 1000, 1, min_one_message=True).records)
