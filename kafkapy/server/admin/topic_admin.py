@@ -129,11 +129,14 @@ class TopicAdmin:
             await self._write(created)
         return created
 
-    async def delete_topic(self, name: str, charge: Charge = free) -> None:
-        """Queue a topic for deletion; asking twice is asking once.
+    async def delete_topic(
+        self, name: str, charge: Charge = free, topic_id: Uuid | None = None
+    ) -> None:
+        """Queue a topic for deletion; asking twice is asking once. With `topic_id`, another topic
+        of that name is left alone.
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION, TOPIC_DELETION_DISABLED.
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, TOPIC_DELETION_DISABLED.
         """
         if not self._defaults.delete_topic_enable:
             raise ApiError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
@@ -143,6 +146,10 @@ class TopicAdmin:
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 "This server does not host this topic-partition.",
             )
+        if topic_id is not None:
+            stored = await self._store.topics.get(name)
+            if stored is None or stored.topic_id != topic_id:
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         known = self._metadata.image.topic(name)
         charge(0 if known is None else len(known.partitions))
         try:

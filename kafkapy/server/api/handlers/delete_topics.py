@@ -109,12 +109,17 @@ class Handler:
             await pace.spend(2 * ROW_UNITS)
             if row.error_code or row.name is None:
                 continue
-            known = self.metadata.image.topics.get(row.name)
-            row.topic_id = known.topic_id if known is not None else Uuid(ZERO_UUID)
+            # What an id meant may have been deleted, and its name be that of a new topic.
+            topic_id = None if row.topic_id.is_zero else row.topic_id
+            if topic_id is None:
+                known = self.metadata.image.topics.get(row.name)
+                row.topic_id = known.topic_id if known is not None else Uuid(ZERO_UUID)
             try:
-                await self._delete(context, row.name, allowed.charge)
+                await self._delete(context, row.name, allowed.charge, topic_id)
                 gone.append(row)
             except ApiError as error:
+                if error.code is ErrorCode.UNKNOWN_TOPIC_ID:
+                    row.name = None
                 row.error_code, row.error_message = error.code, error.own_message
         for row in gone:
             await pace.spend(ROW_UNITS)
@@ -123,11 +128,13 @@ class Handler:
                 row.error_message = "The request timed out."
         return DeleteTopicsResponse(throttle_time_ms=allowed.pause_ms(), responses=rows)
 
-    async def _delete(self, context: RequestContext, name: str, charge: Charge) -> None:
+    async def _delete(
+        self, context: RequestContext, name: str, charge: Charge, topic_id: Uuid | None
+    ) -> None:
         if not self.is_enabled:
             disabled = ErrorCode.TOPIC_DELETION_DISABLED
             raise ApiError(disabled if context.version >= 3 else ErrorCode.INVALID_REQUEST)
-        await self.admin.delete_topic(name, charge)
+        await self.admin.delete_topic(name, charge, topic_id)
 
 
 def refuse(request: DeleteTopicsRequest, error: ApiError, version: int) -> DeleteTopicsResponse:

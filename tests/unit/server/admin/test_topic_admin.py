@@ -192,6 +192,16 @@ def test_deletion_is_queued_once() -> None:
     )
 
 
+def test_another_topic_of_the_name_is_not_deleted() -> None:
+    store = admins.store()
+    made = run(admin(store).create_topic("t"))
+    refusal = refused(admin(store).delete_topic("t", topic_id=topic_id(9)))
+    assert refusal[0] is ErrorCode.UNKNOWN_TOPIC_ID
+    assert run(store.requests.topic_deletions()) == []
+    run(admin(store).delete_topic("t", topic_id=made.topic_id))
+    assert run(store.requests.topic_deletions()) == ["t"]
+
+
 def test_what_is_made_and_deleted_is_charged_for_by_the_partition() -> None:
     store = admins.store()
     charged: list[int] = []

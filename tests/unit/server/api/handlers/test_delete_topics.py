@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
@@ -23,11 +24,16 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
+from kafkapy.server.admin.topic_admin import TopicAdmin, TopicDefaults
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from tests.harness.cores.areas import area
+from tests.harness.cores.controllers import topic_id
+from tests.harness.cores.ports import CountingRandom
 from tests.harness.cores.server_parts import Parts
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
 from tests.harness.storage.partitions import TOPIC_ID
 
 REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -38,17 +44,24 @@ Row = tuple[str | None, Uuid, int]
 class Deleting:
     """The handler over a broker's parts, whose `topic_admin` writes down what it deletes."""
 
-    def __init__(self, directory: Path, *entries: tuple[Operation, Permission]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *entries: tuple[Operation, Permission],
+        names: str = "t",
+        delete: Callable[..., Any] | None = None,
+    ) -> None:
         self.parts = Parts(directory)
         self.deleted: list[str] = []
+        self.ids: dict[str, Uuid | None] = {}  # that the caller said the topics have
         authorizer = AclAuthorizer()
         authorizer.update(
-            ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL),
+            ResourcePattern(ResourceKind.TOPIC, names, PatternType.LITERAL),
             [AccessControlEntry("User:a", "*", each, how) for each, how in entries],
         )
         topics = area(
             handler_table.topics,
-            admin=SimpleNamespace(delete_topic=self._delete),
+            admin=SimpleNamespace(delete_topic=delete or self._delete),
             controller=SimpleNamespace(controller=SimpleNamespace(is_active=True)),
             metadata=self.parts.metadata,
             waiter=self.parts.waiter,
@@ -59,8 +72,9 @@ class Deleting:
         handlers = handler_table.in_background(self.parts.tasks, topics)
         self.handle = handlers[ApiKey.DELETE_TOPICS]
 
-    async def _delete(self, name: str, charge: Any) -> None:
+    async def _delete(self, name: str, charge: Any, topic_id: Uuid | None) -> None:
         self.deleted.append(name)
+        self.ids[name] = topic_id
 
     def ask(
         self, *topics: DeleteTopicState, meanwhile: Callable[[], None] = lambda: None
@@ -126,3 +140,32 @@ def test_names_ids_and_both(tmp_path: Path) -> None:
         ("t", TOPIC_ID, ErrorCode.INVALID_REQUEST),
     ]
     assert deleting.deleted == []
+
+
+def test_an_id_is_deleted_with_its_id_and_a_name_without(tmp_path: Path) -> None:
+    deleting = Deleting(tmp_path, (Operation.DELETE, ALLOW))
+    deleting.parts.announce("t")
+    deleting.ask(by_id())
+    assert deleting.ids == {"t": TOPIC_ID}
+    assert deleting.ask(by_name("t")) == [("t", TOPIC_ID, ErrorCode.REQUEST_TIMED_OUT)]
+    assert deleting.ids == {"t": None}
+
+
+def test_a_new_topic_of_the_name_is_not_deleted_by_the_id_of_the_old_one(tmp_path: Path) -> None:
+    """Other requests may delete and create the topic between the rows of this one."""
+    store = admins.store()
+    for name in ("o", "t"):
+        run(store.topics.create(TopicDescription(name, TOPIC_ID, {0: (1,)})))
+    admin = TopicAdmin(store, admins.metadata(("o", "t")), CountingRandom(), TopicDefaults())
+
+    async def delete(name: str, *args: Any) -> None:
+        await admin.delete_topic(name, *args)
+        if name == "o":
+            await store.topics.update(TopicDescription("t", topic_id(9), {0: (1,)}))
+
+    deleting = Deleting(tmp_path, (Operation.DELETE, ALLOW), names="*", delete=delete)
+    deleting.parts.announce("o", topic_id=topic_id(1))
+    deleting.parts.announce("t")
+    rows = deleting.ask(by_name("o"), by_id())
+    assert rows[1] == (None, TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID)
+    assert run(store.requests.topic_deletions()) == ["o"]
