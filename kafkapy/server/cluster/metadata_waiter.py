@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,12 @@ class MetadataWaiter:
         for future, holds in list(self._waiters.items()):
             if not future.done() and holds(image):
                 future.set_result(None)
+
+    def countdown(self, timeout_ms: int) -> Callable[[], int]:
+        """The rest, in ms, of a timeout that begins now, for several waits."""
+        now_s = asyncio.get_running_loop().time
+        end_s = now_s() + timeout_ms / 1000
+        return lambda: math.ceil((end_s - now_s()) * 1000)
 
     async def when(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
         """Wait until the metadata meets a condition; False if `timeout_ms` passes first."""

@@ -23,7 +23,7 @@ from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
+from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Turns
 
 _STRICT_SINCE: Final = 3
 
@@ -41,7 +41,7 @@ class Handler:
     def handle(
         self, context: RequestContext, request: CreatePartitionsRequest
     ) -> Later[CreatePartitionsResponse]:
-        """Add partitions to each topic."""
+        """Add partitions to each topic, then wait for the leaders of all."""
         require_controller(self.controller)
         return self._grow_all(context, request)
 
@@ -51,6 +51,7 @@ class Handler:
         allowed = mutations(self.quotas, context, _STRICT_SINCE)
         counts = Counter(topic.name for topic in request.topics)
         results = []
+        grown: list[tuple[CreatePartitionsTopicResult, int]] = []
         pace = self.turns.pace()
         for topic in request.topics:
             await pace.spend(CHANGE_UNITS)
@@ -68,12 +69,17 @@ class Handler:
                     request.validate_only,
                     allowed.charge,
                 )
-                if not request.validate_only and not await self.waiter.topics_ready(
-                    [topic.name], request.timeout_ms, topic.count
-                ):
-                    raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
             except ApiError as error:
                 row.error_code, row.error_message = error.code, error.own_message
+            else:
+                grown.append((row, topic.count))
+        if not request.validate_only:
+            left_ms = self.waiter.countdown(request.timeout_ms)
+            for row, count in grown:
+                await pace.spend(ROW_UNITS)
+                if not await self.waiter.topics_ready([row.name], left_ms(), count):
+                    row.error_code = ErrorCode.REQUEST_TIMED_OUT
+                    row.error_message = "The request timed out."
         return CreatePartitionsResponse(throttle_time_ms=allowed.pause_ms(), results=results)
 
 

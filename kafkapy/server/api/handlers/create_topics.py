@@ -82,9 +82,10 @@ class Handler:
             )
         if not request.validate_only:
             made = [row for row in results if row.error_code == ErrorCode.NONE]
+            left_ms = self.waiter.countdown(request.timeout_ms)
             for row in made:
                 await pace.spend(ROW_UNITS)
-                if not await self.waiter.topics_ready([row.name], request.timeout_ms):
+                if not await self.waiter.topics_ready([row.name], left_ms()):
                     row.error_code = ErrorCode.REQUEST_TIMED_OUT
                     row.error_message = "The request timed out."
         return CreateTopicsResponse(throttle_time_ms=allowed.pause_ms(), topics=results)

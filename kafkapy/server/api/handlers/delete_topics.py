@@ -121,9 +121,10 @@ class Handler:
                 if error.code is ErrorCode.UNKNOWN_TOPIC_ID:
                     row.name = None
                 row.error_code, row.error_message = error.code, error.own_message
+        left_ms = self.waiter.countdown(request.timeout_ms)
         for row in gone:
             await pace.spend(ROW_UNITS)
-            if not await self.waiter.topics_gone([row.name or ""], request.timeout_ms):
+            if not await self.waiter.topics_gone([row.name or ""], left_ms()):
                 row.error_code = ErrorCode.REQUEST_TIMED_OUT
                 row.error_message = "The request timed out."
         return DeleteTopicsResponse(throttle_time_ms=allowed.pause_ms(), responses=rows)
