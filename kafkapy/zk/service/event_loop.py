@@ -212,6 +212,11 @@ class ClientProtocol(asyncio.Protocol):
             self._loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
-        if self._connection is not None and self._connection.is_stalled:
-            self._server.service.go_on(self._connection)
-            self._server.call_turn()
+        connection = self._connection
+        if connection is None or not connection.is_stalled:
+            return
+        self._server.service.go_on(connection)
+        self._server.call_turn()
+        if not connection.is_stalled:
+            # If no frame was left there are no replies, and so no `flush` that reads again.
+            self._read_or_not()

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
+import uvloop
 
 from kafkapy.zk.service.event_loop import ZooKeeperServer
+from kafkapy.zk.service.zookeeper_service import FRAMES_A_TURN, UNSENT_MAX
 from kafkapy.zk.wire.codes import OpCode
-from kafkapy.zk.wire.requests import SetDataRequest
+from kafkapy.zk.wire.connecting import CONNECT_REQUEST, ConnectRequest
+from kafkapy.zk.wire.frames import LENGTH, framed
+from kafkapy.zk.wire.jute import encode
+from kafkapy.zk.wire.requests import (
+    EmptyRequest,
+    MultiRequest,
+    SetDataRequest,
+    WatchedRequest,
+    encode_request,
+)
 from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
 
 LIMIT_S = 60.0
+PING_LIMIT_S = 10.0
+HELLO = framed(encode(CONNECT_REQUEST, ConnectRequest(0, 0, 30_000, 0, None, False)))
+READ = WatchedRequest("/big", False)
 
 
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), ValueError("a defect")])
@@ -40,3 +55,48 @@ def test_what_cannot_be_made_durable_ends_the_server_and_is_not_answered(
         server.stop()
 
     asyncio.run(life())
+
+
+async def _reply(reader: asyncio.StreamReader) -> bytes:
+    (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    return await reader.readexactly(size)
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize(
+    ("request_bytes", "replies"),
+    [
+        (framed(encode_request(1, OpCode.EXISTS, READ)) * FRAMES_A_TURN, FRAMES_A_TURN),
+        (
+            framed(
+                encode_request(1, OpCode.MULTI_READ, MultiRequest(((OpCode.GET_DATA, READ),) * 80))
+            ),
+            1,
+        ),
+    ],
+    ids=["a whole turn of requests", "one reply beyond the limit of what is unsent"],
+)
+def test_a_client_that_has_had_its_turn_is_read_from_again(
+    request_bytes: bytes, replies: int, new_loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    async def life() -> None:
+        desk = ZooKeeperDesk()
+        desk.client().create("/big", b"x" * (UNSENT_MAX // 20))
+        loop = asyncio.get_running_loop()
+        server = ZooKeeperServer(desk.service, 60.0, loop, lambda fault: None)
+        listener = await server.listen("127.0.0.1", 0)
+        address = listener.sockets[0].getsockname()
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(HELLO)
+        await asyncio.wait_for(_reply(reader), LIMIT_S)
+        writer.write(request_bytes)
+        for _ in range(replies):
+            await asyncio.wait_for(_reply(reader), LIMIT_S)
+        writer.write(framed(encode_request(-2, OpCode.PING, EmptyRequest())))
+        await asyncio.wait_for(_reply(reader), PING_LIMIT_S)
+        writer.close()
+        listener.close()
+        server.stop()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(life())
