@@ -20,15 +20,20 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
+from kafkapy.zk.embedded.znode_tree import parent_of
 from kafkapy.zk.stores import paths
 from kafkapy.zk.stores.change_notifications import purge, sequences
-from kafkapy.zk.stores.fencing import create_recursive, ensure
+from kafkapy.zk.stores.fencing import ensure
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import (
     BadVersion,
+    Create,
     CreateMode,
+    Delete,
     NodeExists,
     NoNode,
+    Op,
+    SetData,
     Watch,
     ZooKeeper,
 )
@@ -117,7 +122,6 @@ class AclStore:
             if now == was:
                 return now
             if await self._write(resource, now, version):
-                await self._notify(resource)
                 return now
         raise UpdateFailed(
             f"Failed to update ACLs for {resource} after trying a maximum of"
@@ -127,28 +131,34 @@ class AclStore:
     async def _write(
         self, resource: ResourcePattern, entries: Entries, version: int | None
     ) -> bool:
-        """Write the entries, unless they were changed since `version`.
+        """Write the entries and a notification, unless they were changed since `version`.
 
-        After a lost answer the write is sent again, and refused because of its own first version.
+        Both or neither: a broker that ends in between has told nobody, and the next attempt finds
+        nothing left to change. After a lost answer the write is sent again, and refused because of
+        its own first version.
         """
         path, data = _path(resource), encode_entries(entries)
         next_version = 0 if version is None else version + 1
+        change: Op
+        if version is None:
+            change = Create(path, data)
+        elif entries:
+            change = SetData(path, data, version)
+        else:
+            change = Delete(path, version)
         try:
-            if version is None:
-                await create_recursive(self._zk, path, data)
-            elif entries:
-                await self._zk.set(path, data, version)
-            else:
-                await self._zk.delete(path, version)
-        except (BadVersion, NoNode, NodeExists):
+            await self._zk.multi([change, _notification(resource)])
+        except (BadVersion, NoNode, NodeExists) as error:
+            if isinstance(error, NoNode):
+                await self._create_parents(resource)
             written = (entries, next_version if entries else None)
             return await self._versioned(resource) == written
         return True
 
-    async def _notify(self, resource: ResourcePattern) -> None:
-        folder, data = _notification(resource)
-        path = f"{folder}/{paths.ACL_CHANGE_PREFIX}"
-        await self._zk.create(path, data, CreateMode.PERSISTENT_SEQUENTIAL)
+    async def _create_parents(self, resource: ResourcePattern) -> None:
+        """Create the nodes that a first write needs where no broker has ever been."""
+        await ensure(self._zk, parent_of(_path(resource)))
+        await ensure(self._zk, parent_of(_notification(resource).path))
 
     async def changes(self, watch: Watch | None = None) -> list[AclChange]:
         """All notifications, in the order of each folder."""
@@ -222,17 +232,20 @@ def decode_entries(path: str, data: bytes) -> Entries:
         raise ZnodeError(path, repr(error)) from error
 
 
-def _notification(resource: ResourcePattern) -> tuple[str, bytes]:
-    """The folder and the text of a notification; JSON for prefixes only."""
-    if resource.pattern is PatternType.LITERAL:
-        return paths.ACL_CHANGES, f"{resource.kind.name}:{resource.name}".encode()
-    node: dict[str, Any] = {
-        "version": 1,
-        "resourceType": resource.kind.name,
-        "name": resource.name,
-        "patternType": resource.pattern.name,
-    }
-    return paths.EXTENDED_ACL_CHANGES, orjson.dumps(node)
+def _notification(resource: ResourcePattern) -> Create:
+    """The notification of a change: JSON for prefixes only."""
+    folder, data = paths.ACL_CHANGES, f"{resource.kind.name}:{resource.name}".encode()
+    if resource.pattern is not PatternType.LITERAL:
+        folder = paths.EXTENDED_ACL_CHANGES
+        node: dict[str, Any] = {
+            "version": 1,
+            "resourceType": resource.kind.name,
+            "name": resource.name,
+            "patternType": resource.pattern.name,
+        }
+        data = orjson.dumps(node)
+    path = f"{folder}/{paths.ACL_CHANGE_PREFIX}"
+    return Create(path, data, CreateMode.PERSISTENT_SEQUENTIAL)
 
 
 def decode_change(path: str, data: bytes) -> ResourcePattern:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
+
 import pytest
 
 from kafkapy.security.acls import (
@@ -12,6 +15,7 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
+from kafkapy.zk.embedded.memory import MemoryZooKeeper
 from kafkapy.zk.stores.acl_store import (
     AclChange,
     AclStore,
@@ -22,7 +26,7 @@ from kafkapy.zk.stores.acl_store import (
 )
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.znodes import ZnodeError
-from kafkapy.zk.zookeeper import NoNode, WatchEvent, ZooKeeper
+from kafkapy.zk.zookeeper import NoNode, Op, OpResult, SessionExpired, WatchEvent, ZooKeeper
 from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
 
 ALICE = AccessControlEntry("User:alice", "*", Operation.READ, Permission.ALLOW)
@@ -109,6 +113,37 @@ def test_every_broker_is_told_of_a_write_whose_answer_was_lost() -> None:
         put(store, TOPIC, *entries)
         assert run(store.get(TOPIC)) == set(entries)
         assert len(run(store.changes())) == number
+
+
+def test_every_broker_is_told_of_a_write_at_which_a_broker_ended() -> None:
+    """The client asks another one, which finds nothing left to change and answers."""
+
+    class Ending(MemoryZooKeeper):
+        writes = 1
+
+        async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
+            if not self.writes:
+                raise SessionExpired(ops[0].path)
+            self.writes -= 1
+            return await super().multi(ops)
+
+    ensemble = server()
+    store = AclStore(ensemble.connect())
+    run(store.create_paths())
+    for number, entries in enumerate(((ALICE,), (ALICE, BOB), ()), 1):
+        with contextlib.suppress(SessionExpired):
+            put(AclStore(Ending(ensemble)), TOPIC, *entries)
+        put(store, TOPIC, *entries)
+        assert run(store.get(TOPIC)) == set(entries)
+        assert len(run(store.changes())) == number
+
+
+def test_a_first_entry_needs_no_broker() -> None:
+    zk = server().connect()
+    store = AclStore(zk)
+    put(store, PREFIX, ALICE)
+    assert run(store.get(PREFIX)) == {ALICE}
+    assert run(zk.children("/kafka-acl-extended-changes")) == ["acl_changes_0000000000"]
 
 
 def test_an_update_that_never_wins_says_so() -> None:
