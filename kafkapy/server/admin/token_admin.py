@@ -70,7 +70,9 @@ class TokenAdmin:
             now_ms + min(lifetime_ms, expiry_time_ms),
         )
         await self._store.create(token)
-        await self._tell(token.token_id)
+        # Applied on this broker before it is answered; the others hear of it.
+        await self._changes.refresh(token.token_id)
+        await self._store.notify(token.token_id)
         logger.info("Created a delegation token: %s for owner: %s", token.token_id, owner)
         return token
 
@@ -96,7 +98,7 @@ class TokenAdmin:
             while True:
                 token, version = await self._stored(principal, hmac)
                 if await self._store.delete(token.token_id, version):
-                    await self._tell(token.token_id)
+                    await self._changes.refresh(token.token_id)
                     logger.info(
                         "Token expired for token: %s for owner: %s", token.token_id, token.owner
                     )
@@ -112,7 +114,7 @@ class TokenAdmin:
                 if found is None or not found[0].is_expired(now_ms):
                     await self._changes.refresh(known.token_id)
                 elif await self._store.delete(known.token_id, found[1]):
-                    await self._tell(known.token_id)
+                    await self._changes.refresh(known.token_id)
                     logger.info(
                         "Delegation token expired for token: %s for owner: %s",
                         known.token_id,
@@ -128,7 +130,7 @@ class TokenAdmin:
                     raise ApiError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
                 changed = token._replace(expiry_ms=min(token.max_ms, expiry_of(now_ms)))
                 if await self._store.replace(changed, version):
-                    await self._tell(token.token_id)
+                    await self._changes.refresh(token.token_id)
                     logger.info(
                         "Delegation token of %s: %s expires at %d ms now",
                         *(token.owner, token.token_id, changed.expiry_ms),
@@ -144,8 +146,3 @@ class TokenAdmin:
         if not found[0].may_be_renewed_by(principal):
             raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
         return found
-
-    async def _tell(self, token_id: str) -> None:
-        """Apply a change on this broker before it is answered; the others hear of it."""
-        await self._changes.refresh(token_id)
-        await self._store.notify(token_id)

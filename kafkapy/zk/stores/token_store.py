@@ -19,10 +19,14 @@ from kafkapy.zk.stores.fencing import ensure
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import (
     BadVersion,
+    Create,
     CreateMode,
+    Delete,
     Get,
     NodeExists,
     NoNode,
+    Op,
+    SetData,
     Watch,
     Znode,
     ZooKeeper,
@@ -85,35 +89,47 @@ class TokenStore:
                 raise
 
     async def replace(self, token: TokenInformation, version: int) -> bool:
-        """Store a token's new state, unless it was changed or deleted since `version`.
+        """Store a token's new state, unless it was changed or deleted since `version`. Notifies
+        every broker.
 
         After a lost answer the write is sent again, and meets its own first version.
         """
+        path = _path(token.token_id)
         try:
-            await self._zk.set(_path(token.token_id), encode_token(token), version)
+            await self._write(SetData(path, encode_token(token), version), token.token_id)
         except BadVersion:
             return await self.get(token.token_id) == (token, version + 1)
-        except NoNode:
+        except NoNode as error:
+            if error.path != path:
+                raise
             return False
         return True
 
     async def delete(self, token_id: str, version: int) -> bool:
-        """Delete a token, unless it was changed since `version`.
+        """Delete a token, unless it was changed since `version`. Notifies every broker.
 
         One that is gone counts as deleted here: after a lost answer the deletion is sent again.
         """
+        path = _path(token_id)
         try:
-            await self._zk.delete(_path(token_id), version)
+            await self._write(Delete(path, version), token_id)
         except BadVersion:
             return False
-        except NoNode:
+        except NoNode as error:
+            if error.path != path:
+                raise
             return True
         return True
 
+    async def _write(self, change: Op, token_id: str) -> None:
+        """Change a token and notify every broker. Both or neither: a broker that ends in between
+        has told nobody, and the next attempt finds a token that has expired or is gone.
+        """
+        await self._zk.multi([change, _notification(token_id)])
+
     async def notify(self, token_id: str) -> None:
         """Notify every broker to read the token again."""
-        path = f"{paths.TOKEN_CHANGES}/{paths.TOKEN_CHANGE_PREFIX}"
-        await self._zk.create(path, token_id.encode(), CreateMode.PERSISTENT_SEQUENTIAL)
+        await self._zk.multi([_notification(token_id)])
 
     async def changes(self, watch: Watch | None = None) -> list[int]:
         """The sequence numbers of all notifications, ascending."""
@@ -136,6 +152,11 @@ class TokenStore:
 
 def _path(token_id: str) -> str:
     return f"{paths.TOKENS}/{token_id}"
+
+
+def _notification(token_id: str) -> Create:
+    path = f"{paths.TOKEN_CHANGES}/{paths.TOKEN_CHANGE_PREFIX}"
+    return Create(path, token_id.encode(), CreateMode.PERSISTENT_SEQUENTIAL)
 
 
 def _change_path(sequence: int) -> str:
