@@ -132,6 +132,9 @@ class ScramAdmin:
                     mechanism, change.salt, change.salted_password, change.iterations
                 ).text()
             elif configs.pop(mechanism.config, None) is None:
+                # Perhaps a broker removed it, and ended before it told the others: they would go
+                # on to accept it.
+                await self._configs.notify(ConfigChange("users", entity))
                 return ApiError(
                     ErrorCode.RESOURCE_NOT_FOUND,
                     "Attempt to delete a user credential that does not exist",
