@@ -191,13 +191,15 @@ class SharePartition:
         left = max_records
         found: list[Run] = []
         for batch in batches:
-            if left <= 0 or (batch.last >= end and room <= 0):
+            if left <= 0 or (batch.first >= end and room <= 0):
                 break
             if batch.first > offset:
                 self._archive_new(RecordBatch(offset, batch.first - 1))
             first = max(batch.first, self.start_offset)
             limit = left if is_limit_strict else None
-            taken = self._acquire_batch(now_ms, member_id, first, batch.last, limit)
+            # The end lies within a batch if what was acquired of the rest was not stored.
+            last = batch.last if room > 0 else min(batch.last, end - 1)
+            taken = self._acquire_batch(now_ms, member_id, first, last, limit)
             offset = batch.last + 1
             found += taken
             left -= sum(run.last - run.first + 1 for run in taken)
