@@ -14,7 +14,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.groups.group import DEAD, Group
-from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
+from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID, UNKNOWN_LOG_OFFSET
 from kafkapy.coordinator.groups.messages import Result
 from kafkapy.coordinator.groups.record_codec import (
     OffsetAndMetadata,
@@ -126,7 +126,7 @@ class Core:
             if error is ErrorCode.NONE:
                 group.offsets.succeed(commits, base_offset, producer_id)
             else:
-                group.offsets.fail(commits)
+                group.offsets.fail(commits, is_in_log=base_offset != UNKNOWN_LOG_OFFSET)
             stored(OFFSET_STORE_ERRORS.get(error, error))
 
         time_ms = self.clock.time_ms()

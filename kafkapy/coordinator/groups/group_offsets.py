@@ -22,7 +22,7 @@ class Commit(NamedTuple):
 class GroupOffsets:
     """Committed offsets of a group. Kafka: the offsets half of `GroupMetadata`."""
 
-    __slots__ = ("committed", "in_flight", "transactional")
+    __slots__ = ("committed", "doubtful", "in_flight", "transactional")
 
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, Commit] = {}
@@ -30,11 +30,14 @@ class GroupOffsets:
         """Commits whose append has not completed; no empty lists."""
         self.transactional: dict[int, dict[TopicPartition, Commit]] = {}
         """By producer id: in the log, and invisible until that producer's COMMIT marker."""
+        self.doubtful: dict[TopicPartition, OffsetAndMetadata] = {}
+        """Commits that were not replicated in time, and do not count. They are in the log unless a
+        new leader does not have them, and the next coordinator may find them there."""
 
     @property
     def any(self) -> bool:
         """Whether there is anything that keeps an empty group alive."""
-        return bool(self.committed or self.in_flight or self.transactional)
+        return bool(self.committed or self.in_flight or self.transactional or self.doubtful)
 
     def is_unstable(self, partition: TopicPartition) -> bool:
         """Whether a commit of the partition is still to be decided (KIP-447 RequireStable)."""
@@ -64,12 +67,16 @@ class GroupOffsets:
                 self.replay(partition, commit, log_offset, producer_id)
         self.fail(commits)
 
-    def fail(self, commits: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """These are not on their way any more."""
+    def fail(
+        self, commits: Mapping[TopicPartition, OffsetAndMetadata], *, is_in_log: bool = False
+    ) -> None:
+        """These are not on their way any more; `is_in_log`: they were appended."""
         for partition, commit in commits.items():
             in_flight = self.in_flight.get(partition, [])
             if commit in in_flight:
                 in_flight.remove(commit)
+                if is_in_log:
+                    self.doubtful[partition] = commit
                 if not in_flight:
                     del self.in_flight[partition]
 
@@ -105,7 +112,7 @@ class GroupOffsets:
     @property
     def partitions(self) -> list[TopicPartition]:
         """All that are known in any way."""
-        known = dict.fromkeys([*self.committed, *self.in_flight])
+        known = dict.fromkeys([*self.committed, *self.in_flight, *self.doubtful])
         for pending in self.transactional.values():
             known.update(dict.fromkeys(pending))
         return list(known)
@@ -116,7 +123,8 @@ class GroupOffsets:
         for partition in partitions:
             in_flight = self.in_flight.pop(partition, None)
             was_pending = self._drop_pending(partition)
-            if self.committed.pop(partition, None) or in_flight or was_pending:
+            was_doubtful = self.doubtful.pop(partition, None) is not None
+            if self.committed.pop(partition, None) or in_flight or was_pending or was_doubtful:
                 removed.append(partition)
         return removed
 
@@ -139,7 +147,8 @@ class GroupOffsets:
         """Commits that are due to go: an expiry of their own wins over the retention (KIP-211).
         None goes while another commit of its partition is undecided, which would go with it."""
         due = []
-        for partition, (commit, _) in self.committed.items():
+        known = {**self.doubtful, **{p: commit for p, (commit, _) in self.committed.items()}}
+        for partition, commit in known.items():
             if partition.topic in subscribed or self.is_unstable(partition):
                 continue
             expiry_ms = commit.expire_timestamp_ms
@@ -150,6 +159,7 @@ class GroupOffsets:
         return due
 
     def _put(self, partition: TopicPartition, commit: Commit) -> None:
+        self.doubtful.pop(partition, None)
         held = self.committed.get(partition)
         unknown = commit.log_offset == UNKNOWN_LOG_OFFSET
         if held is None or unknown or held.log_offset < commit.log_offset:

@@ -9,9 +9,10 @@ from typing import Any
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import GroupConfig
-from kafkapy.coordinator.effects import Append, Effects
+from kafkapy.coordinator.effects import REPLICATED, Append, Effects
 from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.groups.group_offsets import UNKNOWN_LOG_OFFSET
 from kafkapy.coordinator.groups.messages import (
     CommitOffsets,
     Heartbeat,
@@ -78,8 +79,9 @@ class GroupShell:
                 self.held.append(append)
 
     def complete(self, append: Append, error: ErrorCode = ErrorCode.NONE) -> None:
-        base_offset = len(self.log)
-        if error is ErrorCode.NONE:
+        is_in_log = error is ErrorCode.REQUEST_TIMED_OUT or error in REPLICATED
+        base_offset = len(self.log) if is_in_log else UNKNOWN_LOG_OFFSET
+        if is_in_log:
             self.log += ((append.partition, record) for record in append.records)
         done = self.coordinator.append_completed
         self.perform(done(self.now_ms, append.append_id, error, base_offset))

@@ -49,7 +49,9 @@ def test_commits_are_told_of_offsets_that_could_not_be_stored(failure: str, told
     shell = GroupShell()
     shell.append_error = ErrorCode[failure]
     assert shell.replies[shell.commit()].errors[T0].name == told
-    assert not shell.group().offsets.any
+    offsets = shell.group().offsets
+    assert not offsets.committed
+    assert not offsets.in_flight
 
 
 def test_appends_say_where_and_when() -> None:

@@ -39,6 +39,22 @@ def test_a_failed_commit_leaves_the_old_one() -> None:
     assert not offsets.in_flight
 
 
+def test_a_failed_commit_that_is_in_the_log_does_not_count_but_goes_with_the_others() -> None:
+    offsets = GroupOffsets()
+    offsets.begin({T0: FIVE, T1: commit(5, at_ms=100)})
+    offsets.fail({T0: FIVE, T1: commit(5, at_ms=100)}, is_in_log=True)
+    assert not offsets.committed
+    assert not offsets.is_unstable(T0)
+    assert offsets.partitions == [T0, T1]
+    assert offsets.expired(60, 50, lambda c: c.commit_timestamp_ms) == [T0]
+    assert offsets.remove([T0]) == [T0]
+    assert offsets.remove([T0]) == []
+    assert offsets.any
+    offsets.begin({T1: SIX})
+    offsets.succeed({T1: SIX}, 10)
+    assert not offsets.doubtful
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_of_two_in_flight_the_later_in_the_log_counts(order: tuple[int, int]) -> None:
     offsets = GroupOffsets()
