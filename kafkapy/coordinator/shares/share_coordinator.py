@@ -191,7 +191,8 @@ class ShareCoordinator:
     ) -> None:
         time_ms = self._clock.time_ms()
         if entry is not None:
-            _fence_state_epoch(request.state_epoch, entry.state)
+            if request.state_epoch < entry.state.state_epoch:
+                raise ApiError(ErrorCode.FENCED_STATE_EPOCH)
             if request.state_epoch == entry.state.state_epoch:
                 # Sent again. Members may have acknowledged records since.
                 self._tell(token, request.key, held, StateResult())
@@ -236,7 +237,9 @@ class ShareCoordinator:
             raise ApiError(ErrorCode.INVALID_REQUEST, message)
         state = entry.state
         _fence_leader_epoch(request.leader_epoch, state)
-        _fence_state_epoch(request.state_epoch, state)
+        # A later epoch is one of a state that was deleted: those of the next begin anew.
+        if request.state_epoch != state.state_epoch:
+            raise ApiError(ErrorCode.FENCED_STATE_EPOCH)
         _check_batches(state.batches, request.batches)
         update = ShareUpdate(
             state.snapshot_epoch,
@@ -535,8 +538,3 @@ def _check_batches(known: Sequence[StateBatch], new: Sequence[StateBatch]) -> No
 def _fence_leader_epoch(leader_epoch: int, state: ShareState) -> None:
     if leader_epoch < state.leader_epoch:
         raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
-
-
-def _fence_state_epoch(state_epoch: int, state: ShareState) -> None:
-    if state_epoch < state.state_epoch:
-        raise ApiError(ErrorCode.FENCED_STATE_EPOCH)

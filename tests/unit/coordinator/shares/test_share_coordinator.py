@@ -143,6 +143,16 @@ def test_an_earlier_leader_and_an_earlier_state_are_fenced(shell: Shell) -> None
     assert read(shell, leader_epoch=3).batches == ()
 
 
+def test_a_write_for_the_state_of_a_deleted_group_is_fenced(shell: Shell) -> None:
+    """The epochs of the next group of its name begin anew."""
+    assert shell.ask(InitializeState(shell.key, 5, 0)).error is ErrorCode.NONE
+    write = shell.write(0, 1, state_epoch=5, start_offset=1_000)
+    assert shell.ask(DeleteState(shell.key)).error is ErrorCode.NONE
+    assert shell.ask(InitializeState(shell.key, 2, 0)).error is ErrorCode.NONE
+    assert shell.ask(write).error is ErrorCode.FENCED_STATE_EPOCH
+    assert read(shell).start_offset == 0
+
+
 def test_an_initialization_that_is_sent_again_changes_nothing(shell: Shell) -> None:
     """Its first answer was lost, and members have acknowledged records since."""
     shell.ask(shell.write(0, 1, start_offset=2))
