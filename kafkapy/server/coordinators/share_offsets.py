@@ -198,8 +198,10 @@ class ShareOffsets:
             if result.error is not ErrorCode.NONE:
                 errors[partition.topic_id] = result.error
         gone = [topic_id for topic_id, error in errors.items() if error is ErrorCode.NONE]
-        if gone:
-            await self._ask(coordinator.share_states_deleted, ShareStatesDeleted(group_id, gone))
+        failed = [topic_id for topic_id in errors if topic_id not in gone]
+        if errors:
+            ended = ShareStatesDeleted(group_id, gone, failed)
+            await self._ask(coordinator.share_states_deleted, ended)
         return errors
 
     async def _send_all(self, requests: Sequence[CoordinatorRequest]) -> list[StateResult]:

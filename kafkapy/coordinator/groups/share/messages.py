@@ -62,10 +62,12 @@ class DeleteShareOffsets:
 
 @dataclass(slots=True)
 class ShareStatesDeleted:
-    """The share coordinator has deleted the states of these topics."""
+    """The share coordinator has deleted the states of these topics; not all of the `failed` ones,
+    and deletes no more of them."""
 
     group_id: str
     topic_ids: Sequence[Uuid]
+    failed: Sequence[Uuid] = ()
 
 
 @dataclass(slots=True)

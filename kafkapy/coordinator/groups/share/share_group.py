@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.groups.consumer.assignment import (
     TopicIdPartition,
     assignment_of,
@@ -35,9 +36,9 @@ from kafkapy.coordinator.groups.share.records import (
 
 class ShareGroup(ConsumerGroup):
     """The state of one group. `requested`: share partitions that the share coordinator is just
-    beginning."""
+    beginning. `ending`: topics whose states it is just deleting."""
 
-    __slots__ = ("_unassigned", "requested", "states", "topics_hash")
+    __slots__ = ("_unassigned", "ending", "requested", "states", "topics_hash")
 
     group_type = SHARE_GROUP_TYPE
     protocol_type = SHARE_PROTOCOL_TYPE
@@ -48,6 +49,7 @@ class ShareGroup(ConsumerGroup):
         self.states = ShareStates()
         self.topics_hash = 0
         self.requested: set[TopicIdPartition] = set()
+        self.ending: set[Uuid] = set()
         self._unassigned: bool | None = None  # until the next record
 
     @property
@@ -89,7 +91,7 @@ class ShareGroup(ConsumerGroup):
         return {
             partition
             for topic in self.topics.values()
-            if topic.topic_id not in self.states.deleting
+            if topic.topic_id not in self.ending
             for index in range(topic.num_partitions)
             if (partition := TopicIdPartition(topic.topic_id, index)) not in known
         }

@@ -67,14 +67,20 @@ def register(core: Core, group: Group | None, shares: ShareGroup) -> Group:
 def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
     """Request the state of partitions that have none, when the log has this step. A coordinator
     that was replaced, and does not know it, would begin them in an epoch of its own, which may be
-    later than its successor's: what the group has consumed since would be forgotten."""
+    later than its successor's: what the group has consumed since would be forgotten.
+
+    States whose deletion did not end are begun anew: their members came later, in a later epoch."""
     wanted = group.uninitialized() - group.requested
     if not wanted:
         return
     # Also if it changes nothing: that it is replicated shows that this broker still leads.
     initializing = set(partitions_of(group.states.initializing)) | wanted
     names = {**group.states.names, **{t.topic_id: t.name for t in group.topics.values()}}
-    states = group.states._replace(initializing=assignment_of(initializing), names=names)
+    states = group.states._replace(
+        initializing=assignment_of(initializing),
+        deleting=group.states.deleting - {partition.topic_id for partition in wanted},
+        names=names,
+    )
     changes.put(RecordType.SHARE_STATES, states)
     group.requested |= wanted
     request = StateRequest(group.group_id, group.epoch, assignment_of(wanted))
@@ -205,6 +211,13 @@ def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> Non
         changes.put(
             RecordType.SHARE_STATES, kept._replace(deleting=states.deleting | wanted.keys())
         )
+        shares.ending |= wanted.keys()
+
+    def stored(error: ErrorCode) -> None:
+        if error is not ErrorCode.NONE:  # then nothing is deleted
+            shares.ending -= wanted.keys()
+
+    changes.was_stored = stored
     result = ShareStatesResult(partitions=wanted)
     store(core, group, changes, Answer(token, result, ShareStatesResult))
 
@@ -230,9 +243,11 @@ def states_deleted(core: Core, token: Token, request: ShareStatesDeleted) -> Non
     assert group is not None, "only a group that exists is deleted"
     changes = Changes(shares)
     gone = frozenset(request.topic_ids)
-    changes.put(
-        RecordType.SHARE_STATES, shares.states._replace(deleting=shares.states.deleting - gone)
-    )
+    shares.ending -= {*gone, *request.failed}
+    if gone:
+        changes.put(
+            RecordType.SHARE_STATES, shares.states._replace(deleting=shares.states.deleting - gone)
+        )
     store(core, group, changes, Answer(token, ShareStatesResult(), ShareStatesResult))
 
 

@@ -12,7 +12,11 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.share_state import SharePartitionKey
 from kafkapy.coordinator.groups.consumer.assignment import TopicIdPartition
-from kafkapy.coordinator.groups.share.messages import ShareStatesResult, StateRequest
+from kafkapy.coordinator.groups.share.messages import (
+    ShareStatesDeleted,
+    ShareStatesResult,
+    StateRequest,
+)
 from kafkapy.coordinator.shares.messages import InitializeState, StateResult
 from kafkapy.server.coordinators.share_offsets import ShareOffsets
 from tests.harness.storage.partitions import TOPIC_ID
@@ -31,6 +35,8 @@ class Coordinators:
         coordinator = SimpleNamespace(
             alter_share_offsets=ShareStatesResult(state_epoch=EPOCH),
             share_states_altered=self.noted,
+            delete_share_offsets=ShareStatesResult(partitions={TOPIC_ID: frozenset({0})}),
+            share_states_deleted=self.noted,
         )
         self.groups: Any = SimpleNamespace(coordinator=coordinator, ask=self._ask)
         self.persister: Any = SimpleNamespace(send=self._send)
@@ -43,10 +49,16 @@ class Coordinators:
         self.steps.append(request)
         answered(self.begun)
 
-    def alter(self) -> StateResult:
+    @property
+    def offsets(self) -> ShareOffsets:
         nothing: Any = None
-        offsets = ShareOffsets(self.groups, self.persister, nothing, nothing)
-        return asyncio.run(offsets.alter("g", {AT: 7}))[AT]
+        return ShareOffsets(self.groups, self.persister, nothing, nothing)
+
+    def alter(self) -> StateResult:
+        return asyncio.run(self.offsets.alter("g", {AT: 7}))[AT]
+
+    def delete(self) -> ErrorCode:
+        return asyncio.run(self.offsets.delete("g", None))[TOPIC_ID]
 
 
 def test_partitions_that_have_begun_are_noted() -> None:
@@ -70,3 +82,12 @@ def test_partitions_that_could_not_begin_are_not_noted() -> None:
     coordinators.begun = StateResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     assert coordinators.alter().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert len(coordinators.steps) == 2
+
+
+def test_a_deletion_that_has_failed_is_not_under_way_any_more() -> None:
+    coordinators = Coordinators()
+    assert coordinators.delete() is ErrorCode.NONE
+    assert coordinators.steps[-1] == ShareStatesDeleted("g", [TOPIC_ID], [])
+    coordinators.begun = StateResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert coordinators.delete() is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert coordinators.steps[-1] == ShareStatesDeleted("g", [], [TOPIC_ID])

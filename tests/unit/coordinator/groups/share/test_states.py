@@ -135,6 +135,36 @@ def test_deleted_partitions_begin_again_with_the_next_member(shell: ShareShell) 
     assert len(a.partitions) == 4
 
 
+@pytest.mark.parametrize("end", ["failed", "crashed", "not stored"])
+def test_partitions_whose_deletion_did_not_end_begin_again_too(shell: ShareShell, end: str) -> None:
+    """Nothing told their members apart from those of a group without records."""
+    before = shell.shares.epoch
+    delete = DeleteShareOffsets("g", [T])
+    if end == "not stored":
+        shell.hold()
+        token = shell.call(shell.coordinator.delete_share_offsets, delete)
+        shell.release(ErrorCode.REQUEST_TIMED_OUT)
+        assert shell.replies[token].error is not ErrorCode.NONE
+    else:
+        shell.ask(shell.coordinator.delete_share_offsets, delete)
+    a = shell.member("a")
+    assert bool(shell.requests()) is (end == "not stored")
+    if end == "failed":
+        ended = ShareStatesDeleted("g", [], [T])
+        assert shell.ask(shell.coordinator.share_states_deleted, ended).error is ErrorCode.NONE
+    if end != "not stored":
+        if end == "crashed":
+            shell.fail_over()
+        a.beat()
+        [request] = shell.requests()
+        assert request.state_epoch > before, "what the share coordinator may have is begun anew"
+        initialized = shell.coordinator.share_states_initialized
+        shell.perform(initialized(shell.now_ms, request, ErrorCode.NONE))
+        a.beat()
+        assert len(a.partitions) == 4
+    assert not shell.shares.states.deleting
+
+
 def test_nothing_is_deleted_while_states_may_begin(shell: ShareShell) -> None:
     shell.topics.grow("t", 5)
     a = shell.member("a")
