@@ -36,7 +36,7 @@ from kafkapy.coordinator.groups.share.records import (
 
 class ShareGroup(ConsumerGroup):
     """The state of one group. `requested`: share partitions that the share coordinator is just
-    beginning. `ending`: topics whose states it is just deleting."""
+    beginning, each with its epoch. `ending`: topics whose states it is just deleting."""
 
     __slots__ = ("_unassigned", "ending", "requested", "states", "topics_hash")
 
@@ -48,7 +48,7 @@ class ShareGroup(ConsumerGroup):
         super().__init__(group_id)
         self.states = ShareStates()
         self.topics_hash = 0
-        self.requested: set[TopicIdPartition] = set()
+        self.requested: dict[TopicIdPartition, int] = {}
         self.ending: set[Uuid] = set()
         self._unassigned: bool | None = None  # until the next record
 

@@ -70,7 +70,7 @@ def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
     later than its successor's: what the group has consumed since would be forgotten.
 
     States whose deletion did not end are begun anew: their members came later, in a later epoch."""
-    wanted = group.uninitialized() - group.requested
+    wanted = group.uninitialized() - group.requested.keys()
     if not wanted:
         return
     # Also if it changes nothing: that it is replicated shows that this broker still leads.
@@ -82,14 +82,14 @@ def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
         names=names,
     )
     changes.put(RecordType.SHARE_STATES, states)
-    group.requested |= wanted
+    group.requested |= dict.fromkeys(wanted, group.epoch)
     request = StateRequest(group.group_id, group.epoch, assignment_of(wanted))
 
     def stored(error: ErrorCode) -> None:
         if error is ErrorCode.NONE:
             core.state_requests.append(request)
         else:
-            group.requested -= wanted
+            _forget_requested(group, wanted)
 
     changes.was_stored = stored
 
@@ -105,14 +105,17 @@ def forget_deleted(core: Core, changes: Changes, group: ShareGroup) -> None:
 
 def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> None:
     """The share coordinator has begun these, or has not: then a later heartbeat requests them. So
-    it does if the group is just being loaded: what is known of it yet is old."""
+    it does if the group is just being loaded: what is known of it yet is old. An answer from before
+    a load tells nothing of a later request, which may still begin the partitions anew."""
     if core.registry.check(request.group_id) is not ErrorCode.NONE:
         return
     group = core.registry.find(request.group_id)
     if group is None or not isinstance(group.consumer, ShareGroup):
         return
-    shares, partitions = group.consumer, set(partitions_of(request.partitions))
-    shares.requested -= partitions
+    shares, epoch = group.consumer, request.state_epoch
+    wanted = set(partitions_of(request.partitions))
+    partitions = {each for each in wanted if shares.requested.get(each) == epoch}
+    _forget_requested(shares, partitions)
     if error is not ErrorCode.NONE:
         core.log.warning(
             "[GroupId %s] The state of %d share partitions could not be initialized: %s",
@@ -127,6 +130,11 @@ def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> N
     changes = Changes(shares)
     changes.put(RecordType.SHARE_STATES, with_initialized(shares.states, partitions))
     store(core, group, changes)
+
+
+def _forget_requested(group: ShareGroup, partitions: set[TopicIdPartition]) -> None:
+    for partition in partitions:
+        del group.requested[partition]
 
 
 # For administrators.
@@ -173,7 +181,7 @@ def states_altered(core: Core, token: Token, request: StateRequest) -> None:
         if not begun.issubset(partitions_of(shares.states.initialized)):
             _check_empty(shares)
         is_as_it_was = begun.issubset(partitions_of(shares.states.initializing))
-        if not is_as_it_was or begun & shares.requested:
+        if not is_as_it_was or begun & shares.requested.keys():
             message = "The share partitions were begun anew or deleted meanwhile."
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS, message)
     except ApiError as refusal:

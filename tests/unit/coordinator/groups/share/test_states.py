@@ -259,3 +259,22 @@ def test_what_has_begun_is_not_noted_during_a_load(shell: ShareShell) -> None:
         loading.replay(index, offset, record)
     loading.finish_loading(index, shell.now_ms)
     assert known(shell) == before
+
+
+def test_an_answer_from_before_a_load_does_not_overtake_a_later_request() -> None:
+    """Members would consume what the later request begins anew, and skip what they had left."""
+    shell = ShareShell()
+    shell.member("a")
+    [early] = shell.requests()
+    shell.fail_over()  # the broker leads the group's partition again
+    b = shell.member("b")
+    [late] = shell.requests()
+    assert late.state_epoch > early.state_epoch
+    initialized = shell.coordinator.share_states_initialized
+    shell.perform(initialized(shell.now_ms, early, ErrorCode.NONE))
+    b.beat()
+    assert not b.partitions
+    assert not shell.requests(), "the later request is under way"
+    shell.perform(initialized(shell.now_ms, late, ErrorCode.NONE))
+    b.beat()
+    assert b.partitions
