@@ -118,7 +118,9 @@ class Partition:
         is_new_epoch = state.leader_epoch > self.leader_epoch
         if is_new_epoch:
             self.log.probe()
-        led_before = self.is_leader
+        # If another led in between, the followers may have cut what they had from this one. (Kafka
+        # commits it.)
+        led_before = self.is_leader and state.leader_epoch == self.leader_epoch + 1
         self._take_over(partition_state)
         self.is_leader = True
         self.leader_recovery_state = RECOVERED

@@ -6,10 +6,13 @@ from pathlib import Path
 
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.replication.fetch_session import FetchPartition
+from kafkapy.replication.follower_fetcher import FollowerFetcher
 from kafkapy.replication.partition import READ_UNCOMMITTED
+from tests.harness.cores.replicas import BACKOFF_MS, ReplicaSet
 from tests.harness.storage.partitions import log_manager, make_partition, partition_state
 
 NOW = 1_000_000
+ALL = (1, 2, 3)
 
 
 def test_a_completed_fetch_does_not_count_as_another_one(tmp_path: Path) -> None:
@@ -19,3 +22,39 @@ def test_a_completed_fetch_does_not_count_as_another_one(tmp_path: Path) -> None
     for now_ms, is_first in ((NOW, True), (NOW + 500, False)):
         partition.read(wanted, 2, READ_UNCOMMITTED, 100, True, now_ms, updates_follower=is_first)
     assert partition.remote_replicas[2].last_fetch_ms == NOW
+
+
+def test_positions_from_before_another_led_commit_nothing(tmp_path: Path) -> None:
+    """A leader did not hear that another led, and leads again. A follower has cut the records that
+    it had from it: they were committed and acknowledged, and lost with the leader's disk."""
+    three = ReplicaSet(tmp_path, 3)
+    first, second, third = (three.brokers[i] for i in ALL)
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a")
+    three.settle(2, 3)
+    three.produce(1, "b")
+    three.fetch(3)
+    three.fetch(3)
+    assert first.partition.log.high_watermark == 1  # broker 2 is slow
+    elected = partition_state(2, ALL, ALL, 1, 10)
+    second.partition.make_leader(elected, three.now_ms)
+    third.partition.make_follower(elected)
+    third.fetcher = FollowerFetcher(2, 1 << 20, BACKOFF_MS, third.quota, three.failures.append)
+    third.fetcher.follow(third.partition)
+    three.fetch(3)
+    assert third.values == ["a"]
+    elected = partition_state(1, (1, 3), ALL, 2, 11)
+    assert first.partition.make_leader(elected, three.now_ms)
+    assert first.partition.log.high_watermark == 1
+
+
+def test_positions_in_the_epoch_before_go_on_to_count(tmp_path: Path) -> None:
+    three = ReplicaSet(tmp_path, 3)
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a")
+    for follower in (2, 3, 3):
+        three.fetch(follower)
+    partition = three.brokers[1].partition
+    assert partition.log.high_watermark == 0
+    assert partition.make_leader(partition_state(1, (1, 3), ALL, 1, 10), three.now_ms)
+    assert partition.log.high_watermark == 1
