@@ -272,11 +272,15 @@ class FollowerFetcher:
         return changed
 
     def _is_current(self, following: _Following, asked: FetchRow) -> bool:
-        """Whether the response matches the partition's present state."""
+        """Whether the response matches the partition's present state. A topic that was deleted and
+        created again begins with the epoch and the offset of the old one.
+        """
+        partition = following.partition
         return (
             following.state is FollowState.FETCHING
             and following.leader_epoch == asked.current_leader_epoch
-            and following.partition.log.local.log_end_offset == asked.fetch_offset
+            and partition.log.local.log_end_offset == asked.fetch_offset
+            and (asked.topic_id == partition.topic_id or asked.topic_id.is_zero)
         )
 
     def _apply(self, following: _Following, row: LeaderRow, now_ms: int, time_ms: int) -> bool:

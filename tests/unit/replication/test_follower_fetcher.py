@@ -9,14 +9,21 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.uuid import Uuid
 from kafkapy.replication.follower_fetcher import FollowerFetcher, FollowState, LeaderRow
+from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuota
 from kafkapy.storage.log_manager import LogManager
 from tests.harness.cores.ports import ManualClock, SeededRandom
 from tests.harness.cores.replicas import BACKOFF_MS, TP, ReplicaSet
 from tests.harness.plugins.closing import Disk
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
-from tests.harness.storage.partitions import batch, make_partition, partition_state
+from tests.harness.storage.partitions import (
+    LAG_MAX_MS,
+    batch,
+    make_partition,
+    partition_state,
+)
 
 
 @pytest.fixture
@@ -147,6 +154,32 @@ def test_an_answer_from_before_a_truncation_is_not_applied(three: ReplicaSet) ->
     row = LeaderRow(TP, 0, 9, 0, None, b"")
     broker.fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms)
     assert broker.partition.log.high_watermark <= 1
+
+
+def test_an_answer_of_a_deleted_topic_is_not_of_the_one_of_its_name(three: ReplicaSet) -> None:
+    """Both begin at epoch 0 and offset 0: the new topic had the old one's records on a follower,
+    and no epoch told them from the leader's."""
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "deleted")
+    broker = three.brokers[2]
+    fetcher = broker.fetcher
+    assert fetcher is not None
+    request = fetcher.next_fetch(three.now_ms)
+    assert request is not None
+    records = three.brokers[1].partition.log.read(0, 1 << 20, 1, True).records
+    fetcher.unfollow(TP)
+    broker.manager.delete_log(TP)
+    topic_id = Uuid(bytes(range(1, 17)))
+    log = broker.manager.get_or_create_log(TP, topic_id, {}, True)
+    partition = Partition(TP, topic_id, log, 2, LAG_MAX_MS)
+    partition.make_follower(partition_state(1, (1, 2, 3), topic_id=topic_id))
+    fetcher.follow(partition)
+    row = LeaderRow(TP, 0, 1, 0, None, records)
+    assert fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms) == []
+    assert log.log_end_offset == 0
+    following = fetcher.next_fetch(three.now_ms)
+    assert following is not None
+    assert [each.topic_id for each in following.rows] == [topic_id]
 
 
 def test_damaged_records_are_not_taken_over(three: ReplicaSet) -> None:
