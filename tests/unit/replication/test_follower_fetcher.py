@@ -13,6 +13,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.replication.follower_fetcher import FollowerFetcher, FollowState, LeaderRow
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuota
+from kafkapy.storage.file_records import FileRegion
 from kafkapy.storage.log_manager import LogManager
 from tests.harness.cores.ports import ManualClock, SeededRandom
 from tests.harness.cores.replicas import BACKOFF_MS, TP, ReplicaSet
@@ -180,6 +181,37 @@ def test_an_answer_of_a_deleted_topic_is_not_of_the_one_of_its_name(three: Repli
     following = fetcher.next_fetch(three.now_ms)
     assert following is not None
     assert [each.topic_id for each in following.rows] == [topic_id]
+
+
+def test_records_of_a_later_epoch_than_the_leaders_are_not_taken_over(three: ReplicaSet) -> None:
+    """A leader sends records from its file. While it does so, another is elected, and the file is
+    cut and has that one's records: they followed those that are cut, and no later fetch saw it."""
+    size = 1 << 13
+    three.elect(1, 0, 2, 3)
+    three.produce(1, *("a" * size for _ in range(2)))
+    three.settle(2, 3)
+    three.produce(1, *("b" * size for _ in range(10)))
+    fetcher = three.brokers[3].fetcher
+    assert fetcher is not None
+    request = fetcher.next_fetch(three.now_ms)
+    assert request is not None
+    region = three.brokers[1].partition.log.read(2, 1 << 20, 12, True, in_place=True).span
+    assert isinstance(region, FileRegion)
+    sent = region.take(len(region) // 2)
+    three.elect(2, 1, 1)
+    for _ in range(10):
+        three.produce(2, "c" * size)
+        three.settle(1)
+    sent += region.take(len(region))
+    row = LeaderRow(TP, 0, 2, 0, None, sent)
+    fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms)
+    assert three.brokers[3].partition.log.epochs.latest == 0
+    three.elect(2, 2, 1, 3)
+    third = three.brokers[3]
+    third.fetcher = FollowerFetcher(2, 1 << 15, BACKOFF_MS, third.quota, three.failures.append)
+    third.fetcher.follow(third.partition)
+    three.settle(1, 3)
+    assert three.brokers[1].values == three.brokers[2].values == third.values
 
 
 def test_damaged_records_are_not_taken_over(three: ReplicaSet) -> None:

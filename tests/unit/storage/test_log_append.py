@@ -15,6 +15,7 @@ from kafkapy.storage.log_append import (
     fetched_batches,
     marker_of,
     rules_of,
+    up_to_epoch,
 )
 from kafkapy.storage.log_config import LogConfig
 from tests.harness.cores.ports import NOW_MS
@@ -55,6 +56,19 @@ def test_whole_batches_of_a_fetch() -> None:
     assert caught.value.first_offset == 10
     with pytest.raises(ApiError) as refused:
         fetched_batches(second + first, 0)
+    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_batches_up_to_an_epoch() -> None:
+    earlier, later = (build_batch([row()], leader_epoch=epoch) for epoch in (3, 4))
+    old = message_set(1, [0, 1])
+    for records in (b"", earlier + later, earlier + later[:30], earlier[:30], old):
+        assert up_to_epoch(4, records) == records
+    assert up_to_epoch(3, earlier + earlier + later + earlier) == earlier + earlier
+    assert up_to_epoch(3, earlier + later[:30]) == earlier
+    assert up_to_epoch(0, old) == old
+    with pytest.raises(ApiError) as refused:
+        up_to_epoch(2, earlier)
     assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
