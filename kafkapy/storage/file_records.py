@@ -114,13 +114,14 @@ class FilePool:
 class FileRecords:
     """The bytes of one segment. `size` counts the valid ones; a preallocated file is longer."""
 
-    __slots__ = ("_file", "_held", "_pool", "closings", "path", "recently_used", "size")
+    __slots__ = ("_file", "_held", "_pool", "closings", "cuts", "path", "recently_used", "size")
 
     def __init__(self, pool: FilePool, path: str, size: int) -> None:
         self._pool = pool
         self.path = path
         self.size = size
         self.recently_used = False
+        self.cuts: tuple[int, ...] = ()  # the sizes to which it was truncated
         self.closings = 0  # by the owner: since the last one, `path` was this file's
         self._file: File | None = None
         self._held: weakref.ref[HeldFile] | None = None
@@ -191,6 +192,8 @@ class FileRecords:
     def truncate(self, size: int) -> None:
         """Keep the first `size` bytes. Also drops preallocated bytes."""
         self.handle().truncate(size)
+        if size < self.size:
+            self.cuts += (size,)
         self.size = size
 
     def cut(self, size: int) -> None:
@@ -283,17 +286,19 @@ class FileRegion:
 
     Its length is the number of unsent bytes. A region that cannot be sent at once must be held
     (`hold`), because the segment may be closed or deleted, and its name reused. Without `hold` it
-    can be sent until its owner closes the file.
+    can be sent until its owner closes the file. Nothing of it is sent after a truncation below its
+    end: its place may have other records.
     (`org.apache.kafka.common.record.FileRecords.writeTo`.)
     """
 
-    __slots__ = ("_closings", "_held", "_position", "_records", "_size")
+    __slots__ = ("_closings", "_cuts", "_held", "_position", "_records", "_size")
 
     def __init__(self, records: FileRecords, position: int, size: int) -> None:
         self._records = records
         self._position = position
         self._size = size
         self._closings = records.closings
+        self._cuts = len(records.cuts)
         self._held: HeldFile | None = None
 
     def __len__(self) -> int:
@@ -325,6 +330,8 @@ class FileRegion:
         return taken
 
     def _file(self) -> File:
+        if any(size < self._position + self._size for size in self._records.cuts[self._cuts :]):
+            raise self._is_cut()
         if self._held is not None:
             return self._held.file
         if self._closings != self._records.closings:
@@ -336,7 +343,8 @@ class FileRegion:
         self._size -= size
 
     def _is_cut(self) -> OSError:
-        return OSError(f"{self._records.path} ends before position {self._position + self._size}")
+        end = self._position + self._size
+        return OSError(f"{self._records.path} was cut before position {end}")
 
 
 def scan_batches(

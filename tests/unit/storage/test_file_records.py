@@ -175,11 +175,29 @@ def test_a_span_that_was_cut_meanwhile_is_told(tmp_path: Path) -> None:
     records.append([bytes(200_000)], 200_000)
     region = FileRegion(records, 50_000, 100_000)
     records.truncate(100_000)
-    with pytest.raises(OSError, match=r"f\.log ends before position 150000"):
+    with pytest.raises(OSError, match=r"f\.log was cut before position 150000"):
         region.take(100_000)
     records.truncate(50_000)
-    with open(tmp_path / "target", "wb") as target, pytest.raises(OSError, match="ends before"):
+    with open(tmp_path / "target", "wb") as target, pytest.raises(OSError, match="was cut before"):
         region.send(target.fileno())
+
+
+def test_a_span_is_not_sent_with_what_took_its_place(tmp_path: Path) -> None:
+    """A follower may have appended other records there, of the next leader."""
+    records = FileRecords.create(FilePool(FS), str(tmp_path / "f.log"))
+    records.append([bytes(200_000)], 200_000)
+    below, across = FileRegion(records, 0, 100_000), FileRegion(records, 0, 100_001)
+    for region in (below, across):
+        region.hold()
+        assert region.take(50_000) == bytes(50_000)
+    records.cut(100_000)
+    records.append([b"x" * 100_000], 100_000)
+    assert below.take(50_000) == bytes(50_000)
+    with pytest.raises(OSError, match="was cut before"):
+        across.take(1)
+    with open(tmp_path / "target", "wb") as target, pytest.raises(OSError, match="was cut before"):
+        across.send(target.fileno())
+    assert FileRegion(records, 100_000, 100_000).take(1) == b"x"
 
 
 def test_preallocated_bytes_do_not_count(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_a_file_that_was_cut_ends_the_connection(
     got, owner = exchange(loop, act)
     assert CONTENT[:2_000_000].startswith(got.removeprefix(b"header"))
     assert owner.transport.is_closing()
-    assert "00000000000000000000.log ends before position 2500000" in caplog.text
+    assert "00000000000000000000.log was cut before position 2500000" in caplog.text
 
 
 def test_a_client_that_goes_away_ends_the_connection(
