@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.batch_header import NO_PRODUCER_ID, NO_SEQUENCE, Buffer, read_header
 from kafkapy.storage.producer_state import ProducerState
 
@@ -24,6 +25,7 @@ PIPELINED_MAX: Final = 4
 REMEMBERED_MS: Final = 5_000
 """By then, batches in flight at a refusal have arrived, or their connection has failed."""
 PRODUCERS_MAX: Final = 1_000
+PARTITIONS_MAX: Final = 1_000
 
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 _HALF: Final = 1 << 30
@@ -96,6 +98,41 @@ class RefusedBatches:
             known.left -= 1
             raise ApiError(known.code, known.message)
         del self._by_producer[producer_id]
+
+
+class RefusedBeforehand:
+    """The refused batches of partitions that this broker does not host yet: it has restarted, or
+    the topic is new. The next of a producer's batches in flight may find its partition hosted.
+    """
+
+    __slots__ = ("_by_partition",)
+
+    def __init__(self) -> None:
+        self._by_partition: dict[TopicPartition, tuple[RefusedBatches, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_partition)
+
+    def refuse(
+        self, topic_partition: TopicPartition, records: Buffer, error: ApiError, now_ms: int
+    ) -> ApiError:
+        """As `RefusedBatches.refuse`."""
+        known = self._by_partition
+        refused = self.take(topic_partition)
+        error = refused.refuse(records, error, now_ms)
+        if refused:
+            known[topic_partition] = refused, now_ms + REMEMBERED_MS
+        while known:  # the order is that of time
+            oldest, (_, until_ms) = next(iter(known.items()))
+            if until_ms >= now_ms and len(known) <= PARTITIONS_MAX:
+                break
+            del known[oldest]
+        return error
+
+    def take(self, topic_partition: TopicPartition) -> RefusedBatches:
+        """Remove the refused batches of a partition, which is hosted from now on."""
+        known = self._by_partition.pop(topic_partition, None)
+        return RefusedBatches() if known is None else known[0]
 
 
 def _producer_of(records: Buffer) -> tuple[int, int, int] | None:

@@ -30,6 +30,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.replication.awaited_followers import AwaitedFollowers
 from kafkapy.replication.isr import IsrChange
 from kafkapy.replication.partition import Partition
+from kafkapy.replication.refused_batches import RefusedBeforehand
 from kafkapy.replication.replication_quota import ReplicationQuotas
 from kafkapy.server.replicas.isr_counts import IsrCounts
 from kafkapy.server.replicas.state_change_log import CommandLog
@@ -106,6 +107,7 @@ class ReplicaManager:
         self._clock = clock
         self._lag_max_ms = lag_max_ms
         self._lacks_files = False
+        self._refused = RefusedBeforehand()
 
     def all_partitions(self) -> Iterator[Partition]:
         for by_index in self.partitions.values():
@@ -160,7 +162,13 @@ class ReplicaManager:
         by_index = self.partitions.get(topic)
         partition = by_index.get(index) if by_index is not None else None
         if partition is None:
-            partition = self.get(topic, index)
+            try:
+                partition = self.get(topic, index)
+            except ApiError as refusal:
+                now_ms = self._clock.monotonic_ms()
+                raise self._refused.refuse(
+                    TopicPartition(topic, index), records, refusal, now_ms
+                ) from None
         if topic_id not in (None, partition.topic_id) and not partition.topic_id.is_zero:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         log = partition.log
@@ -492,6 +500,7 @@ class ReplicaManager:
             self._lag_max_ms,
             self.is_live,
         )
+        partition.refused = self._refused.take(row.topic_partition)
         self.partitions.setdefault(row.topic, {})[row.partition] = partition
         return partition
 

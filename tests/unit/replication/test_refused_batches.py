@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.partition import Partition
-from kafkapy.replication.refused_batches import PIPELINED_MAX, PRODUCERS_MAX, REMEMBERED_MS
+from kafkapy.replication.refused_batches import (
+    PARTITIONS_MAX,
+    PIPELINED_MAX,
+    PRODUCERS_MAX,
+    REMEMBERED_MS,
+    RefusedBeforehand,
+)
 from tests.harness.cores.ports import NOW_MS
+from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.batches import patched
 from tests.harness.storage.partitions import batch, log_manager, make_partition, partition_state
 
@@ -107,6 +115,45 @@ def test_a_refused_batch_that_another_leader_took_holds_nothing_up(partition: Pa
     in_sync(partition, 1, 2)
     assert sent(partition, 2, 3) == [NONE, NONE]
     assert partition.log.log_end_offset == 4
+
+
+def test_a_partition_that_is_hosted_meanwhile_keeps_the_order(tmp_path: Path) -> None:
+    """The broker has restarted, or the topic is new, and the controller's command comes between a
+    producer's batches in flight."""
+    parts = Parts(tmp_path)
+
+    def sent(*sequences: int) -> list[ErrorCode]:
+        codes = []
+        for sequence in sequences:
+            try:
+                parts.replicas.append("t", 0, numbered(sequence), -1, 11)
+            except ApiError as error:
+                codes.append(error.code)
+            else:
+                codes.append(NONE)
+        return codes
+
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert sent(0, 1) == [unknown] * 2
+    partition = parts.lead()
+    assert sent(2, 3) == [unknown] * 2
+    assert sent(0, 1, 2, 3) == [NONE] * 4
+    assert partition.log.log_end_offset == 4
+
+
+def test_the_refusals_of_partitions_that_are_not_hosted_are_bounded() -> None:
+    refused, error = RefusedBeforehand(), ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    for i in range(PARTITIONS_MAX + 5):
+        assert refused.refuse(TopicPartition("t", i), numbered(0), error, NOW_MS) is error
+    assert len(refused) == PARTITIONS_MAX
+    assert not refused.take(TopicPartition("t", 0))
+    assert len(refused.take(TopicPartition("t", 5))) == 1
+    late_ms = NOW_MS + REMEMBERED_MS
+    for now_ms, left in ((late_ms, PARTITIONS_MAX), (late_ms + 1, 1)):
+        refused.refuse(TopicPartition("u", 0), numbered(0), error, now_ms)
+        assert len(refused) == left
+    assert refused.refuse(TopicPartition("v", 0), batch(), error, late_ms) is error
+    assert len(refused) == 1
 
 
 def test_the_earliest_refused_batch_is_the_one_to_wait_for(partition: Partition) -> None:
