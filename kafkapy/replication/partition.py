@@ -23,6 +23,7 @@ from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.isr import Answered, InSyncReplicas, IsrChange
 from kafkapy.replication.refused_batches import RefusedBatches
 from kafkapy.replication.replica import Replica
+from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.log_append import AppendOrigin, LogAppendInfo
 from kafkapy.storage.log_offset import LogOffsetMetadata
 from kafkapy.storage.unified_log import UnifiedLog
@@ -326,9 +327,12 @@ class Partition:
             raise self.refused.refuse(records, self._not_enough_replicas(), now_ms)
         if self.refused:
             self.refused.check(records, self.log.producers.state, now_ms)
-        info = self.log.append_as_leader(
-            records, self.leader_epoch, time_ms, origin, produce_version, briefly, ahead
-        )
+        try:
+            info = self.log.append_as_leader(
+                records, self.leader_epoch, time_ms, origin, produce_version, briefly, ahead
+            )
+        except StorageShortage as shortage:
+            raise self.refused.refuse(records, shortage, now_ms) from shortage.__cause__
         self.maybe_increment_high_watermark(now_ms)
         return info
 

@@ -3,6 +3,7 @@ in order."""
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,18 @@ def test_the_refusals_of_partitions_that_are_not_hosted_are_bounded() -> None:
         assert len(refused) == left
     assert refused.refuse(TopicPartition("v", 0), batch(), error, late_ms) is error
     assert len(refused) == 1
+
+
+def test_a_batch_that_no_descriptor_was_left_for_is_not_overtaken(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as short:
+        short.setattr(type(partition.log.segments.active), "append", refuse)
+        assert send(partition, 0) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert sent(partition, 1, 0, 1) == [ErrorCode.KAFKA_STORAGE_ERROR, NONE, NONE]
 
 
 def test_the_earliest_refused_batch_is_the_one_to_wait_for(partition: Partition) -> None:
