@@ -12,11 +12,12 @@ is in the log: its producer may have sent it to another leader, from which this 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
 from kafkapy.record.batch_header import NO_PRODUCER_ID, NO_SEQUENCE, Buffer, read_header
 from kafkapy.storage.producer_state import ProducerState
 
@@ -75,6 +76,10 @@ class RefusedBatches:
         )
         return error
 
+    def add(self, earlier: RefusedBatches) -> None:
+        """Add those of other producers."""
+        self._by_producer = earlier._by_producer | self._by_producer
+
     def check(self, records: Buffer, log: ProducerState, now_ms: int) -> None:
         """Refuse a batch that was sent after a refused one, if that is not in the `log` yet.
 
@@ -100,39 +105,44 @@ class RefusedBatches:
         del self._by_producer[producer_id]
 
 
+Key = tuple[str | Uuid, int]
+"""A topic's name or id, and a partition index."""
+
+
 class RefusedBeforehand:
-    """The refused batches of partitions that this broker does not host yet: it has restarted, or
-    the topic is new. The next of a producer's batches in flight may find its partition hosted.
+    """The refused batches of partitions that this broker does not host yet, or not know by the id
+    of their topic: it has restarted, or the topic is new. The next of a producer's batches in
+    flight may find its partition.
     """
 
     __slots__ = ("_by_partition",)
 
     def __init__(self) -> None:
-        self._by_partition: dict[TopicPartition, tuple[RefusedBatches, int]] = {}
+        self._by_partition: dict[Key, tuple[RefusedBatches, int]] = {}
 
     def __len__(self) -> int:
         return len(self._by_partition)
 
-    def refuse(
-        self, topic_partition: TopicPartition, records: Buffer, error: ApiError, now_ms: int
-    ) -> ApiError:
+    def refuse(self, key: Key, records: Buffer, error: ApiError, now_ms: int) -> ApiError:
         """As `RefusedBatches.refuse`."""
         known = self._by_partition
-        refused = self.take(topic_partition)
+        refused, _ = known.pop(key, (RefusedBatches(), 0))
         error = refused.refuse(records, error, now_ms)
         if refused:
-            known[topic_partition] = refused, now_ms + REMEMBERED_MS
-        while known:  # the order is that of time
-            oldest, (_, until_ms) = next(iter(known.items()))
-            if until_ms >= now_ms and len(known) <= PARTITIONS_MAX:
-                break
-            del known[oldest]
+            known[key] = refused, now_ms + REMEMBERED_MS
+        if len(known) > PARTITIONS_MAX:
+            del known[next(iter(known))]
         return error
 
-    def take(self, topic_partition: TopicPartition) -> RefusedBatches:
-        """Remove the refused batches of a partition, which is hosted from now on."""
-        known = self._by_partition.pop(topic_partition, None)
-        return RefusedBatches() if known is None else known[0]
+    def give(self, keys: Iterable[Key], refused: RefusedBatches, now_ms: int) -> None:
+        """Add what was refused of a partition that is found now to what it has `refused` itself."""
+        known = self._by_partition
+        while known and next(iter(known.values()))[1] < now_ms:  # the order is that of time
+            del known[next(iter(known))]
+        for key in keys:
+            found = known.pop(key, None)
+            if found is not None:
+                refused.add(found[0])
 
 
 def _producer_of(records: Buffer) -> tuple[int, int, int] | None:

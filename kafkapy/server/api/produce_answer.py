@@ -28,7 +28,7 @@ class ProduceAnswers:
         self._metrics = metrics
         self._cluster = cluster
 
-    def refuse_row(self, topic: str, row: PartitionProduceResponse, error: ApiError) -> None:
+    def refuse_row(self, topic: str | None, row: PartitionProduceResponse, error: ApiError) -> None:
         """Set the error of a refused append in a row, and count it."""
         row.error_code = error.code
         row.base_offset = -1
@@ -37,6 +37,8 @@ class ProduceAnswers:
             BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
             for index, message in getattr(error, "record_errors", ())
         ]
+        if topic is None:  # of an unknown id
+            return
         self._metrics.produce_failed(topic)
         if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             known = self._cluster.image.partition(topic, row.index)

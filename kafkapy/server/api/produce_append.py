@@ -96,7 +96,7 @@ def unverified(
 def append(
     replicas: ReplicaManager,
     metrics: Metrics,
-    topic: str,
+    topic: str | None,
     index: int,
     records: memoryview | bytes | None,
     acks: int,
@@ -105,13 +105,19 @@ def append(
     ahead: PreparedAhead | None = None,
     topic_id: Uuid | None = None,
 ) -> tuple[LogAppendInfo, Partition]:
-    """Append one row, and count it. `topic_id` is that of the request, if it has ids.
+    """Append one row, and count it. `topic_id` is that of the request, if it has ids. `topic` is
+    None for an unknown one.
 
     Raises:
         TakesLong: nothing was done. Another thread must prepare the records (`ahead`). ApiError:
         the row's error; UNKNOWN_SERVER_ERROR after an unexpected exception, whether or not the
         records are in the log.
     """
+    if topic is None:
+        refusal = ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+        if topic_id is None or topic_id.is_zero:
+            raise refusal
+        raise replicas.refuse(topic_id, index, records or b"", refusal)
     if topic in INTERNAL_TOPICS and client_id != _ADMIN_CLIENT_ID:
         raise ApiError(
             ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}"

@@ -2,8 +2,8 @@
 
 The name of each id is set before the rule of the API runs, so topics are authorized by name. The
 name of an unknown id is None: no right is needed for it, and it is refused with UNKNOWN_TOPIC_ID
-behind the rule. Handlers see known topics only. Fetch, whose sessions keep ids, and OffsetFetch,
-whose rows are nested, resolve ids themselves.
+behind the rule. Handlers see known topics only, but for Produce, which refuses the others itself.
+Fetch, whose sessions keep ids, and OffsetFetch, whose rows are nested, resolve ids themselves.
 """
 
 from __future__ import annotations
@@ -38,9 +38,13 @@ FORMS: Final[dict[int, _Form]] = {
 
 
 def with_known_ids(table: dict[int, AnyServed]) -> dict[int, AnyServed]:
-    """The table of APIs, in which handlers get no topic with an unknown id."""
+    """The table of APIs, in which handlers other than that of Produce get no topic with an unknown
+    id.
+    """
     return {
-        key: row._replace(handle=partial(_handle_known, FORMS[key], row)) if key in FORMS else row
+        key: row._replace(handle=partial(_handle_known, FORMS[key], row))
+        if key in FORMS and key != ApiKey.PRODUCE
+        else row
         for key, row in table.items()
     }
 

@@ -165,10 +165,10 @@ class ReplicaManager:
             try:
                 partition = self.get(topic, index)
             except ApiError as refusal:
-                now_ms = self._clock.monotonic_ms()
-                raise self._refused.refuse(
-                    TopicPartition(topic, index), records, refusal, now_ms
-                ) from None
+                raise self.refuse(topic, index, records, refusal) from None
+        if self._refused:
+            keys = ((topic, index), (partition.topic_id, index))
+            self._refused.give(keys, partition.refused, self._clock.monotonic_ms())
         if topic_id not in (None, partition.topic_id) and not partition.topic_id.is_zero:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         log = partition.log
@@ -184,6 +184,12 @@ class ReplicaManager:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
         self._advanced(partition, log.high_watermark > high_watermark)
         return info, partition
+
+    def refuse(
+        self, topic: str | Uuid, index: int, records: memoryview | bytes, error: ApiError
+    ) -> ApiError:
+        """Refuse a batch with `error`, for the caller to raise, and its producer's next ones."""
+        return self._refused.refuse((topic, index), records, error, self._clock.monotonic_ms())
 
     def _advanced(self, partition: Partition, committed: bool) -> None:
         """Check waiting requests after records were appended or replicated. Produce requests are
@@ -500,7 +506,6 @@ class ReplicaManager:
             self._lag_max_ms,
             self.is_live,
         )
-        partition.refused = self._refused.take(row.topic_partition)
         self.partitions.setdefault(row.topic, {})[row.partition] = partition
         return partition
 

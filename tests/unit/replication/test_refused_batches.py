@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.refused_batches import (
     PARTITIONS_MAX,
     PIPELINED_MAX,
     PRODUCERS_MAX,
     REMEMBERED_MS,
+    RefusedBatches,
     RefusedBeforehand,
 )
 from tests.harness.cores.ports import NOW_MS
@@ -143,18 +143,20 @@ def test_a_partition_that_is_hosted_meanwhile_keeps_the_order(tmp_path: Path) ->
 
 
 def test_the_refusals_of_partitions_that_are_not_hosted_are_bounded() -> None:
-    refused, error = RefusedBeforehand(), ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    beforehand, error = RefusedBeforehand(), ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     for i in range(PARTITIONS_MAX + 5):
-        assert refused.refuse(TopicPartition("t", i), numbered(0), error, NOW_MS) is error
-    assert len(refused) == PARTITIONS_MAX
-    assert not refused.take(TopicPartition("t", 0))
-    assert len(refused.take(TopicPartition("t", 5))) == 1
+        assert beforehand.refuse(("t", i), numbered(0), error, NOW_MS) is error
+    assert len(beforehand) == PARTITIONS_MAX
+    assert beforehand.refuse(("u", 0), batch(), error, NOW_MS) is error
+    assert len(beforehand) == PARTITIONS_MAX
+    refused = RefusedBatches()
+    beforehand.give([("t", 0), ("u", 0)], refused, NOW_MS)
+    assert not refused
     late_ms = NOW_MS + REMEMBERED_MS
-    for now_ms, left in ((late_ms, PARTITIONS_MAX), (late_ms + 1, 1)):
-        refused.refuse(TopicPartition("u", 0), numbered(0), error, now_ms)
-        assert len(refused) == left
-    assert refused.refuse(TopicPartition("v", 0), batch(), error, late_ms) is error
-    assert len(refused) == 1
+    beforehand.give([("t", 5)], refused, late_ms)
+    assert (len(refused), len(beforehand)) == (1, PARTITIONS_MAX - 1)
+    beforehand.give([("t", 6)], refused, late_ms + 1)
+    assert len(beforehand) == 0
 
 
 def test_a_batch_that_no_descriptor_was_left_for_is_not_overtaken(

@@ -28,6 +28,7 @@ from kafkapy.server.requests.turns import ROWS_AT_ONCE
 from tests.harness.cores import hot_path
 from tests.harness.cores.hot_path import Client
 from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.batches import patched
 from tests.harness.storage.partitions import TOPIC_ID
 
 UNKNOWN = Uuid(bytes([7] * 16))
@@ -94,8 +95,42 @@ def test_an_unknown_id_is_refused_and_the_others_are_handled(parts: Parts, ask: 
     assert ask(parts, UNKNOWN, TOPIC_ID, ZERO_UUID) == {
         TOPIC_ID: NONE, UNKNOWN: NO_ID, ZERO_UUID: NO_ID
     }  # fmt: skip
-    many = [Uuid(number.to_bytes(16, "big")) for number in range(900, 900 + 2 * ROWS_AT_ONCE)]
-    assert ask(parts, *many[:ROWS_AT_ONCE]) == dict.fromkeys(many[:ROWS_AT_ONCE], NO_ID)
+    at_once = 8 if ask is produce else ROWS_AT_ONCE  # of Produce, more are handled in slices
+    many = [Uuid(number.to_bytes(16, "big")) for number in range(900, 900 + at_once)]
+    assert ask(parts, *many) == dict.fromkeys(many, NO_ID)
+
+
+@pytest.mark.parametrize("is_hosted", [False, True])
+def test_batches_behind_one_of_an_unknown_id_are_refused_too(
+    tmp_path: Path, is_hosted: bool
+) -> None:
+    """LeaderAndIsr and UpdateMetadata come one after the other, and a producer's batches before
+    them or between them. The first would come behind the others."""
+    parts = Parts(tmp_path)
+    client = Client(parts)
+
+    def sent(*sequences: int) -> list[int]:
+        codes = []
+        for sequence in sequences:
+            request = hot_path.produce("")
+            [topic] = request.topic_data
+            topic.topic_id, [row] = TOPIC_ID, topic.partition_data
+            row.records = patched(
+                row.records, producer_id=7, producer_epoch=0, base_sequence=sequence
+            )
+            [answered] = client.asks(13, request, ProduceResponse).responses
+            codes.append(answered.partition_responses[0].error_code)
+        return codes
+
+    if is_hosted:
+        parts.lead()
+    assert sent(0, 1) == [NO_ID] * 2
+    if not is_hosted:
+        parts.lead()
+    parts.announce("t")
+    assert sent(2, 3) == [NO_ID] * 2
+    assert sent(0, 1, 2, 3) == [NONE] * 4
+    assert parts.replicas.get("t", 0).log.log_end_offset == 4
 
 
 @pytest.mark.parametrize(
