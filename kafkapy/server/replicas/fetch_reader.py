@@ -124,7 +124,9 @@ class FetchReader:
 
     def _is_throttled(self, result: FetchResult) -> bool:
         wanted = result.wanted
-        partition = self._replicas.partitions[wanted.topic or ""][wanted.partition]
+        partition = self._replicas.partitions.get(wanted.topic or "", {}).get(wanted.partition)
+        if partition is None:  # since it was read, its disk has failed, or it was deleted
+            return False
         throttled = partition.log.config.leader_replication_throttled_replicas
         return self._replicas.quotas.leader.covers(throttled, wanted.partition)
 

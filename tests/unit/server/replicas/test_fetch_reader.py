@@ -217,15 +217,18 @@ def test_a_follower_that_does_not_ask_for_all_yet_is_parked_shortly(parts: Parts
     assert parked_ms(row()) == 500
 
 
+class Unreadable(FaultyFileSystem):
+    """Opens no file any more once it is `broken`."""
+
+    broken = False
+
+    def open(self, path: str, create: bool = False) -> object:  # type: ignore[override]
+        if self.broken and path.startswith(self.prefix):
+            raise OSError(5, "Input/output error")
+        return super().open(path, create)
+
+
 def test_a_disk_that_cannot_be_read_costs_only_its_own_partitions(tmp_path: Path) -> None:
-    class Unreadable(FaultyFileSystem):
-        broken = False
-
-        def open(self, path: str, create: bool = False) -> object:  # type: ignore[override]
-            if self.broken and path.startswith(self.prefix):
-                raise OSError(5, "Input/output error")
-            return super().open(path, create)
-
     disk = Unreadable(Disk(), prefix=str(tmp_path / "a"))
     parts = Parts(tmp_path / "a", tmp_path / "b", fs=disk)
     parts.tell(partition_state(), partition_state(partition=1))
@@ -283,6 +286,25 @@ def test_a_throttled_follower_out_of_sync_gets_no_more_than_the_rate(parts: Part
     assert held_back.rows == [(0, ErrorCode.NONE, [])]
     parts.clock.now_ms += 2500
     assert Fetch(parts, row(offset=3, epoch=1), replica_id=2).rows == [(0, ErrorCode.NONE, [3])]
+
+
+def test_what_was_read_before_its_disk_failed_is_sent_with_a_limit_too(tmp_path: Path) -> None:
+    """Its partition is not hosted any more when its bytes are counted."""
+    disk = Unreadable(Disk(), prefix=str(tmp_path / "a"))
+    parts = Parts(tmp_path / "a", tmp_path / "b", fs=disk)
+    for index in (0, 2):
+        parts.lead(index=index, isr=(1, 2), replicas=(1, 2))
+        parts.tell(partition_state(partition=1))
+        produce(parts, index)
+    read, unreadable = (parts.replicas.get("t", index).log for index in (0, 2))
+    assert read.log_dir == unreadable.log_dir == str(tmp_path / "a")
+    parts.replicas.quotas.leader.limit = MANY
+    unreadable.local.close_handles()
+    disk.broken = True
+    assert Fetch(parts, row(), row(2), replica_id=2).rows == [
+        (0, ErrorCode.NONE, [0]),
+        (2, ErrorCode.KAFKA_STORAGE_ERROR, []),
+    ]
 
 
 def test_consumers_replicas_in_sync_and_other_partitions_are_not_held_back(parts: Parts) -> None:
