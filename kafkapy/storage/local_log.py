@@ -337,8 +337,8 @@ class LocalLog:
     def flush_handle(self, snapshots: Sequence[str]) -> FlushHandle:
         """The open files of the data between the recovery point and the log end offset.
 
-        Indexes of the active segment are not included, because recovery rebuilds them after a
-        crash.
+        The offset and time index of the active segment are not included, because recovery rebuilds
+        them after a crash.
         """
         fs = self.pool.fs
         suspects = self.segments.from_offset(self.recovery_point)
@@ -355,8 +355,13 @@ class LocalLog:
         return FlushHandle(self, files, snapshots)
 
     def _small_files(self, snapshots: Sequence[str]) -> list[str]:
-        """The files to flush that are not of batches."""
+        """The files to flush that are not of batches.
+
+        One is the active segment's index of aborted transactions. If the next append goes to a new
+        segment, recovery does not read this one again, and cannot see what that file has lost.
+        """
         indexes = [path for segment in self.unflushed for path in segment.file_paths()[1:]]
+        indexes.append(self.segments.active.transaction_index.path)
         return [path for path in (*snapshots, *indexes) if self.pool.fs.stat(path) is not None]
 
     def flush_now(self, snapshots: Sequence[str]) -> None:

@@ -240,3 +240,44 @@ def test_a_cleaning_that_was_given_up_undoes_no_later_one(at: int) -> None:
     restart_after_crash(builder, disk, at)
     values = {(record.value or b"").decode() for record in builder.records()}
     assert values >= {"v1", "v2", "v3", "v", "v4"}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("rolls_during_flush", [False, True])
+def test_a_segment_closed_after_its_flush_knows_what_was_aborted(
+    seed: int, rolls_during_flush: bool
+) -> None:
+    """Recovery reads what was not flushed, and that began with the segment after this one: the
+    aborted records came back as committed ones."""
+    disk = SimFileSystem()
+    builder = LogBuilder("/logs", disk)
+    builder.produce(9, 0, is_transactional=True)
+    builder.end_transaction(9, commit=False)
+    handle = builder.log.flush_handle()
+    if rolls_during_flush:
+        builder.roll()
+    builder.log.run_flush(handle)
+    builder.log.mark_flushed(handle, builder.clock.now_ms)
+    builder.manager.checkpoint_recovery_points()
+    if not rolls_during_flush:
+        builder.roll()
+    builder.append()
+    restart_after_crash(builder, disk, seed)
+    assert [entry.producer_id for entry in builder.log.aborted_transactions(0, 2)] == [9]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_segment_closed_after_its_flush_forgot_what_was_truncated(seed: int) -> None:
+    """Committed records of a producer that had aborted others, which were truncated, were hidden."""
+    disk = SimFileSystem()
+    builder = LogBuilder("/logs", disk).append(count=3)
+    builder.produce(9, 0, is_transactional=True)
+    builder.end_transaction(9, commit=False)
+    builder.roll().append()
+    builder.log.flush()
+    builder.log.truncate_to(3, builder.clock.now_ms)
+    builder.append(count=5).log.flush()
+    builder.manager.checkpoint_recovery_points()
+    builder.roll().append()
+    restart_after_crash(builder, disk, seed)
+    assert builder.log.aborted_transactions(0, 9) == []
