@@ -46,8 +46,8 @@ class LogDirectories(Protocol):
         """Make a log serve its partition."""
         ...
 
-    def forget_rows(self, topic_partition: TopicPartition, log_dir: str) -> None:
-        """Remove what the checkpoints of a directory say of a log that is there no more."""
+    def write_rows(self, copy: UnifiedLog) -> None:
+        """Write the checkpoints of the directory of a copy that takes its log's place now."""
         ...
 
     def checkpoint_all(self) -> None:
@@ -145,6 +145,8 @@ class FutureLogs:
         if future.log_end_offset != current.log_end_offset:
             return None
         future.close(now_ms)
+        future.update_high_watermark(current.high_watermark)
+        future.maybe_increment_log_start_offset(current.log_start_offset, "move of its log")
         future.probe()  # what follows must not stop half-way
         source = current.log_dir
         log = self._adopt(future, current)
@@ -214,7 +216,7 @@ class FutureLogs:
         directories = self._directories
         directory = f"{future.log_dir}/{log_names.partition_dir_name(future.topic_partition)}"
         log_names.check_is_child(future.log_dir, future.directory)
-        directories.forget_rows(future.topic_partition, future.log_dir)
+        directories.write_rows(future)
         self._dirs[future.log_dir].release(future)
         with disk(future.log_dir):
             self._fs.rename(future.directory, directory)

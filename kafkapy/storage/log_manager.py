@@ -309,7 +309,7 @@ class LogManager:
             OSError: it is not written.
         """
         name = log_names.RECOVERY_POINT_CHECKPOINT
-        self._write_offsets(log_dir, name, lambda log: log.recovery_point)
+        self._write_offsets(log_dir, name, _recovery_point, self._logs_of(log_dir))
 
     def checkpoint_log_start_offsets(self) -> None:
         """Write `log-start-offset-checkpoint`, for logs whose start is inside their first
@@ -327,11 +327,11 @@ class LogManager:
             with self._failing(path, True):
                 self._checkpoint_all_of(path)
 
-    def _checkpoint_all_of(self, log_dir: str) -> None:
-        self.checkpoint_recovery_points_of(log_dir)
-        self._write_offsets(log_dir, log_names.LOG_START_CHECKPOINT, _start_in_segment)
-        self._write_offsets(log_dir, log_names.HIGH_WATERMARK_CHECKPOINT, _high_watermark)
-        self._dirs[log_dir].checkpointed = {log.topic_partition for log in self._logs_of(log_dir)}
+    def _checkpoint_all_of(self, log_dir: str, *copies: UnifiedLog) -> None:
+        logs = [*self._logs_of(log_dir), *copies]
+        for name, value in _CHECKPOINTS:
+            self._write_offsets(log_dir, name, value, logs)
+        self._dirs[log_dir].checkpointed = {log.topic_partition for log in logs}
 
     def forget_rows(self, topic_partition: TopicPartition, log_dir: str) -> None:
         """Remove what the checkpoints of a directory say of a log that is there no more, before
@@ -344,15 +344,29 @@ class LogManager:
             with disk(log_dir):
                 self._checkpoint_all_of(log_dir)
 
+    def write_rows(self, copy: UnifiedLog) -> None:
+        """Write the checkpoints of the directory of a copy that takes its log's place now. After a
+        crash they must have its start, and nothing of a log that is there no more.
+
+        Raises:
+            LogDirFailure, StorageShortage: they are not written.
+        """
+        with disk(copy.log_dir):
+            self._checkpoint_all_of(copy.log_dir, copy)
+
     def _checkpoint(self, name: str, value: Callable[[UnifiedLog], int | None]) -> None:
         for path in self.live_log_dirs:
             with self._failing(path, True):
-                self._write_offsets(path, name, value)
+                self._write_offsets(path, name, value, self._logs_of(path))
 
     def _write_offsets(
-        self, log_dir: str, name: str, value: Callable[[UnifiedLog], int | None]
+        self,
+        log_dir: str,
+        name: str,
+        value: Callable[[UnifiedLog], int | None],
+        logs: Sequence[UnifiedLog],
     ) -> None:
-        offsets = {log.topic_partition: value(log) for log in self._logs_of(log_dir)}
+        offsets = {log.topic_partition: value(log) for log in logs}
         known = {key: offset for key, offset in offsets.items() if offset is not None}
         write_offsets(self._fs, f"{log_dir}/{name}", known)
         self._dirs[log_dir].checkpointed.update(known)
@@ -477,6 +491,10 @@ class LogManager:
         self._locks.release_all()
 
 
+def _recovery_point(log: UnifiedLog) -> int:
+    return log.recovery_point
+
+
 def _start_in_segment(log: UnifiedLog) -> int | None:
     """The start of a log, if it is inside its first segment."""
     start = log.log_start_offset
@@ -485,3 +503,10 @@ def _start_in_segment(log: UnifiedLog) -> int | None:
 
 def _high_watermark(log: UnifiedLog) -> int:
     return log.high_watermark
+
+
+_CHECKPOINTS: Final = (
+    (log_names.RECOVERY_POINT_CHECKPOINT, _recovery_point),
+    (log_names.LOG_START_CHECKPOINT, _start_in_segment),
+    (log_names.HIGH_WATERMARK_CHECKPOINT, _high_watermark),
+)

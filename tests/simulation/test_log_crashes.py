@@ -7,10 +7,12 @@ from contextlib import suppress
 
 import pytest
 
+from kafkapy.record.builder import build_batch
 from kafkapy.storage.log_cleaner import LogCleaner
+from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
-from tests.harness.cores.ports import ManualClock
-from tests.harness.storage.log_builder import LogBuilder, row
+from tests.harness.cores.ports import ManualClock, SeededRandom
+from tests.harness.storage.log_builder import TOPIC_ID, TP, LogBuilder, row
 from tests.harness.storage.short_filesystem import ShortFileSystem
 from tests.simulation.sim_filesystem import SimFileSystem
 
@@ -250,7 +252,7 @@ def test_a_segment_closed_after_its_flush_knows_what_was_aborted(
     """Recovery reads what was not flushed, and that began with the segment after this one: the
     aborted records came back as committed ones."""
     disk = SimFileSystem()
-    builder = LogBuilder("/logs", disk)
+    builder = LogBuilder("/logs", disk, segment_index_bytes="100")
     builder.produce(9, 0, is_transactional=True)
     builder.end_transaction(9, commit=False)
     handle = builder.log.flush_handle()
@@ -270,7 +272,7 @@ def test_a_segment_closed_after_its_flush_knows_what_was_aborted(
 def test_a_segment_closed_after_its_flush_forgot_what_was_truncated(seed: int) -> None:
     """Committed records of a producer that had aborted others, which were truncated, were hidden."""
     disk = SimFileSystem()
-    builder = LogBuilder("/logs", disk).append(count=3)
+    builder = LogBuilder("/logs", disk, segment_index_bytes="100").append(count=3)
     builder.produce(9, 0, is_transactional=True)
     builder.end_transaction(9, commit=False)
     builder.roll().append()
@@ -281,3 +283,45 @@ def test_a_segment_closed_after_its_flush_forgot_what_was_truncated(seed: int) -
     builder.roll().append()
     restart_after_crash(builder, disk, seed)
     assert builder.log.aborted_transactions(0, 9) == []
+
+
+_SMALL_INDEXES = {"segment.index.bytes": "100"}
+
+
+@pytest.mark.parametrize("at", range(24))
+@pytest.mark.parametrize("dirs", [("a", "b"), ("b", "a")])
+def test_a_crash_at_the_end_of_a_move_brings_back_no_deleted_records(
+    at: int, dirs: tuple[str, str]
+) -> None:
+    """The checkpoints of the other directory did not have the copy's start and high watermark
+    before it was the log."""
+    disk = SimFileSystem()
+    manager = open_two(disk, dirs)
+    log = manager.get_or_create_log(TP, TOPIC_ID, _SMALL_INDEXES, True)
+    for i in range(6):
+        log.append_as_leader(build_batch([row("k", f"v{i}")]), 0, 0)
+    log.update_high_watermark(6)
+    other = next(path for path in manager.live_log_dirs if path != log.log_dir)
+    manager.futures.move(TP, other)
+    while manager.futures.copy(TP, 0):
+        pass
+    log.maybe_increment_log_start_offset(4, "DeleteRecords")
+    log.flush()
+    manager.checkpoint_all()
+    cut = _Cut(disk, at)
+    cut.arm()
+    with suppress(_PowerCut):
+        manager.futures.replace(TP, 0)
+    cut.disarm()
+    manager.logs[TP].abandon()
+    disk.crash(at)
+    log = open_two(disk, dirs).logs[TP]
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (4, 6, 6)
+
+
+def open_two(disk: SimFileSystem, dirs: tuple[str, str]) -> LogManager:
+    """Start a log manager on two directories."""
+    manager = LogManager(disk, [f"/{name}" for name in dirs], {}, ManualClock(), SeededRandom(0))
+    manager.open()
+    manager.load({TP.topic: _SMALL_INDEXES})
+    return manager
