@@ -270,7 +270,7 @@ def test_a_segment_closed_after_its_flush_knows_what_was_aborted(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_segment_closed_after_its_flush_forgot_what_was_truncated(seed: int) -> None:
-    """Committed records of a producer that had aborted others, which were truncated, were hidden."""
+    """It hid committed records of a producer whose aborted ones were truncated."""
     disk = SimFileSystem()
     builder = LogBuilder("/logs", disk, segment_index_bytes="100").append(count=3)
     builder.produce(9, 0, is_transactional=True)
