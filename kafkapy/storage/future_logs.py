@@ -107,7 +107,8 @@ class FutureLogs:
             logger.info("Moving log %s from %s to %s", topic_partition, current.log_dir, path)
 
     def cancel(self, topic_partition: TopicPartition) -> None:
-        """Delete a copy, if there is one.
+        """Delete a copy, if there is one. A power cut does not bring it back: the next start would
+        begin the move again.
 
         Raises:
             LogDirFailure: its directory fails.
@@ -118,6 +119,7 @@ class FutureLogs:
             unique, now_ms = self._random.bytes(16).hex(), self._clock.time_ms()
             with disk(future.log_dir):
                 self._dirs[future.log_dir].retire(self._fs, future, unique, now_ms)
+                self._fs.fsync_dir(future.log_dir)
 
     def copy(self, topic_partition: TopicPartition, now_ms: int) -> int:
         """Copy the next piece. Returns its size in bytes, 0 if the copy is complete.

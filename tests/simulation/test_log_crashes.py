@@ -319,6 +319,20 @@ def test_a_crash_at_the_end_of_a_move_brings_back_no_deleted_records(
     assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (4, 6, 6)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_power_cut_brings_back_a_move_that_was_cancelled(seed: int) -> None:
+    """It went on after the next start, though nobody wanted it any more."""
+    disk = SimFileSystem()
+    manager = open_two(disk, ("a", "b"))
+    source = manager.get_or_create_log(TP, TOPIC_ID, _SMALL_INDEXES, True).log_dir
+    manager.futures.move(TP, next(path for path in manager.live_log_dirs if path != source))
+    manager.checkpoint_all()
+    manager.futures.move(TP, source)
+    manager.logs[TP].abandon()
+    disk.crash(seed)
+    assert not open_two(disk, ("a", "b")).futures.logs
+
+
 def open_two(disk: SimFileSystem, dirs: tuple[str, str]) -> LogManager:
     """Start a log manager on two directories."""
     manager = LogManager(disk, [f"/{name}" for name in dirs], {}, ManualClock(), SeededRandom(0))
