@@ -186,12 +186,24 @@ class LocalLog:
             base_offset = first_offset
         if active.size:
             self.finish(active)
+            if base_offset <= self.recovery_point:
+                self._force_finished(active)
             return self.new_segment(base_offset, now_ms)
         active.records.close_handle()
         segment = self.new_segment(base_offset, now_ms)  # of the same files, as a rule
         if segment.base_offset != active.base_offset:
             self.remove([active])
         return segment
+
+    def _force_finished(self, segment: LogSegment) -> None:
+        """Force a closed segment to disk that recovery will not read again, since its batches are
+        flushed: it would not see aborted transactions that are lost, or preallocated bytes.
+        """
+        segment.records.flush()
+        path = segment.transaction_index.path
+        if self.pool.fs.stat(path) is not None:
+            with closing(self.pool.fs.open(path)) as file:
+                file.fsync()
 
     def finish(self, segment: LogSegment) -> bool:
         """Write the final form of a segment's files. Returns False if they have it already."""
@@ -337,8 +349,8 @@ class LocalLog:
     def flush_handle(self, snapshots: Sequence[str]) -> FlushHandle:
         """The open files of the data between the recovery point and the log end offset.
 
-        The offset and time index of the active segment are not included, because recovery rebuilds
-        them after a crash.
+        Indexes of the active segment are not included, because recovery rebuilds them after a
+        crash.
         """
         fs = self.pool.fs
         suspects = self.segments.from_offset(self.recovery_point)
@@ -355,13 +367,8 @@ class LocalLog:
         return FlushHandle(self, files, snapshots)
 
     def _small_files(self, snapshots: Sequence[str]) -> list[str]:
-        """The files to flush that are not of batches.
-
-        One is the active segment's index of aborted transactions. If the next append goes to a new
-        segment, recovery does not read this one again, and cannot see what that file has lost.
-        """
+        """The files to flush that are not of batches."""
         indexes = [path for segment in self.unflushed for path in segment.file_paths()[1:]]
-        indexes.append(self.segments.active.transaction_index.path)
         return [path for path in (*snapshots, *indexes) if self.pool.fs.stat(path) is not None]
 
     def flush_now(self, snapshots: Sequence[str]) -> None:
@@ -394,7 +401,11 @@ class LocalLog:
         if handle.truncations != self.truncations:
             return False
         self.unflushed = [s for s in self.unflushed if s not in handle.segments]
-        self.recovery_point = max(self.recovery_point, handle.offset)
+        offset = handle.offset
+        # One that was closed meanwhile recovery must read again, though its batches are flushed.
+        if self.unflushed and (following := self.segments.above(self.unflushed[0].base_offset)):
+            offset = min(offset, following[0].base_offset - 1)
+        self.recovery_point = max(self.recovery_point, offset)
         return True
 
     def close_handles(self) -> None:

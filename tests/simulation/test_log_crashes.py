@@ -285,6 +285,59 @@ def test_a_segment_closed_after_its_flush_forgot_what_was_truncated(seed: int) -
     assert builder.log.aborted_transactions(0, 9) == []
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_segment_closed_after_its_truncation_forgot_what_was_aborted(seed: int) -> None:
+    """Nothing was appended between the truncation and the next segment."""
+    disk = SimFileSystem()
+    builder = LogBuilder("/logs", disk, segment_index_bytes="100").append(count=3)
+    builder.produce(9, 0, is_transactional=True)
+    builder.end_transaction(9, commit=False)
+    builder.log.flush()
+    builder.log.truncate_to(3, builder.clock.now_ms)
+    builder.roll()
+    builder.produce(9, 0, count=3, is_transactional=True)
+    restart_after_crash(builder, disk, seed)
+    assert builder.log.aborted_transactions(0, 9) == []
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_a_segment_closed_after_its_recovery_knows_what_was_aborted(seed: int) -> None:
+    """Recovery writes the index of aborted transactions again, which was flushed before."""
+    disk = SimFileSystem()
+    builder = LogBuilder("/logs", disk, segment_index_bytes="100")
+    builder.produce(9, 0, is_transactional=True)
+    builder.end_transaction(9, commit=False)
+    builder.log.flush()
+    builder.manager.checkpoint_recovery_points()
+    restart_after_crash(builder, disk, seed)
+    builder.roll()
+    restart_after_crash(builder, disk, seed)
+    assert [entry.producer_id for entry in builder.log.aborted_transactions(0, 2)] == [9]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("rolls_during_flush", [False, True])
+def test_a_segment_closed_after_its_flush_has_no_preallocated_bytes(
+    seed: int, rolls_during_flush: bool
+) -> None:
+    """Consumers and followers met zeros that cannot be batches, and came no further."""
+    disk = SimFileSystem()
+    builder = LogBuilder(
+        "/logs", disk, segment_index_bytes="100", segment_bytes="1000", preallocate="true"
+    ).append(count=3)
+    handle = builder.log.flush_handle()
+    builder.log.run_flush(handle)
+    if rolls_during_flush:
+        builder.roll()
+    builder.log.mark_flushed(handle, builder.clock.now_ms)
+    builder.manager.checkpoint_recovery_points()
+    if not rolls_during_flush:
+        builder.roll()
+    builder.append()
+    restart_after_crash(builder, disk, seed)
+    assert [record.offset for record in builder.records()][:3] == [0, 1, 2]
+
+
 _SMALL_INDEXES = {"segment.index.bytes": "100"}
 
 
