@@ -197,13 +197,14 @@ class LocalLog:
 
     def _force_finished(self, segment: LogSegment) -> None:
         """Force a closed segment to disk that recovery will not read again, since its batches are
-        flushed: it would not see aborted transactions that are lost, or preallocated bytes.
+        flushed. It would not see aborted transactions that are lost, preallocated bytes, or index
+        entries of batches that a crash or a truncation has dropped.
         """
-        segment.records.flush()
-        path = segment.transaction_index.path
-        if self.pool.fs.stat(path) is not None:
-            with closing(self.pool.fs.open(path)) as file:
-                file.fsync()
+        fs = self.pool.fs
+        for path in segment.file_paths():
+            if fs.stat(path) is not None:
+                with closing(fs.open(path)) as file:
+                    file.fsync()
 
     def finish(self, segment: LogSegment) -> bool:
         """Write the final form of a segment's files. Returns False if they have it already."""

@@ -338,6 +338,28 @@ def test_a_segment_closed_after_its_flush_has_no_preallocated_bytes(
     assert [record.offset for record in builder.records()][:3] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("seed", [34, 39, 147, 179])
+def test_a_segment_closed_after_its_recovery_has_no_entries_of_lost_batches(seed: int) -> None:
+    """A time index that was emptied and written again was as before: a consumer that began at a
+    time missed records."""
+    disk = SimFileSystem()
+    builder = LogBuilder("/logs", disk, segment_index_bytes="48", index_interval_bytes="0")
+    for i in range(3):
+        builder.append(row("k", "x" * (20 + i * 7), 1000 + i))
+    builder.roll()
+    restart_after_crash(builder, disk, seed)
+    for timestamp in (2000, 2001, 2005, 2002):
+        builder.append(row("k", "y" * 50, timestamp))
+    builder.log.flush()
+    builder.manager.checkpoint_recovery_points()
+    builder.roll().append()
+    restart_after_crash(builder, disk, seed + 1)
+    found = builder.log.offset_for_timestamp(1001, builder.log.log_end_offset)
+    assert found is not None
+    expected = next(record.offset for record in builder.records() if record.timestamp >= 1001)
+    assert found.offset == expected
+
+
 _SMALL_INDEXES = {"segment.index.bytes": "100"}
 
 
