@@ -115,17 +115,17 @@ class RefusedBeforehand:
     flight may find its partition.
     """
 
-    __slots__ = ("_by_partition",)
+    __slots__ = ("by_partition",)
 
     def __init__(self) -> None:
-        self._by_partition: dict[Key, tuple[RefusedBatches, int]] = {}
+        self.by_partition: dict[Key, tuple[RefusedBatches, int]] = {}
 
     def __len__(self) -> int:
-        return len(self._by_partition)
+        return len(self.by_partition)
 
     def refuse(self, key: Key, records: Buffer, error: ApiError, now_ms: int) -> ApiError:
         """As `RefusedBatches.refuse`."""
-        known = self._by_partition
+        known = self.by_partition
         refused, _ = known.pop(key, (RefusedBatches(), 0))
         error = refused.refuse(records, error, now_ms)
         if refused:
@@ -136,7 +136,7 @@ class RefusedBeforehand:
 
     def give(self, keys: Iterable[Key], refused: RefusedBatches, now_ms: int) -> None:
         """Add what was refused of a partition that is found now to what it has `refused` itself."""
-        known = self._by_partition
+        known = self.by_partition
         while known and next(iter(known.values()))[1] < now_ms:  # the order is that of time
             del known[next(iter(known))]
         for key in keys:

@@ -166,7 +166,7 @@ class ReplicaManager:
                 partition = self.get(topic, index)
             except ApiError as refusal:
                 raise self.refuse(topic, index, records, refusal) from None
-        if self._refused:
+        if self._refused.by_partition:
             keys = ((topic, index), (partition.topic_id, index))
             self._refused.give(keys, partition.refused, self._clock.monotonic_ms())
         if topic_id not in (None, partition.topic_id) and not partition.topic_id.is_zero:
