@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import Final, NamedTuple
 
 from dev.report import ROOT
 
 PAGE: Final = ROOT / "docs" / "evidence" / "differential.md"
+LINE: Final = 100
 
 
 class Run(NamedTuple):
@@ -33,4 +35,5 @@ class Run(NamedTuple):
 def write_page(run: Run, place: str) -> None:
     """Replace a result on the page: `result`, or `groups`."""
     text = re.compile(rf"(?<=<!-- {place} -->\n).*?(?=<!-- end -->)", re.DOTALL)
-    PAGE.write_text(text.sub(f"{run.summary}.\n", PAGE.read_text()))
+    summary = textwrap.fill(f"{run.summary}.", LINE, break_on_hyphens=False)
+    PAGE.write_text(text.sub(f"{summary}\n", PAGE.read_text()))
