@@ -178,6 +178,15 @@ class ProducerState:
                 f"{entry.transaction_first_offset} and sent a batch outside it",
             )
 
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether a transaction of this producer's epoch is open."""
+        entry = self.producers.get(producer_id)
+        return (
+            entry is not None
+            and entry.producer_epoch == producer_epoch
+            and entry.transaction_first_offset != NO_OFFSET
+        )
+
     def validate_sequence(self, header: BatchHeader) -> None:
         """Refuse a client's batch that does not follow the producer's last one.
 

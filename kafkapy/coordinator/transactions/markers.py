@@ -35,6 +35,7 @@ def begin(core: Core, transaction: Transaction) -> None:
         commit,
         core.leader_epoch(transaction.transactional_id),
         tuple(sorted(transaction.partitions)),
+        transaction.client_version,
     )
     completion = transaction.prepare_completion(core.clock.time_ms())
     unmarked = Unmarked(decision, completion, set(transaction.partitions))

@@ -170,7 +170,8 @@ class Markers(NamedTuple):
     """A decision, and the partitions that need its marker, a control batch in their logs.
 
     The caller sends it to the leader of each, and reports with `markers_written`.
-    `coordinator_epoch` fences previous coordinators.
+    `coordinator_epoch` fences previous coordinators. From `transaction_version` 2 on, the epoch of
+    `producer` is later than that of the transaction (KIP-890).
     """
 
     transactional_id: str
@@ -178,6 +179,7 @@ class Markers(NamedTuple):
     commit: bool
     coordinator_epoch: int
     partitions: tuple[TopicPartition, ...]
+    transaction_version: int = 0
 
 
 @dataclass(slots=True)

@@ -1,9 +1,24 @@
-"""WriteTxnMarkers (key 27): a coordinator has markers written into partitions (KIP-98)."""
+"""WriteTxnMarkers (key 27): a coordinator has markers written into partitions (KIP-98).
+
+`transaction_version` is kafkapy's own field, for what version 2 of the request says in Kafka 4.3
+(KIP-1228). Other brokers skip it.
+"""
 
 from __future__ import annotations
 
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.schema import BOOL, INT16, INT32, INT64, STRING, Message, Struct, array, field
+from kafkapy.protocol.schema import (
+    BOOL,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    Message,
+    Struct,
+    array,
+    field,
+)
 
 
 class WritableTxnMarkerTopic(Struct):
@@ -17,6 +32,7 @@ class WritableTxnMarker(Struct):
     transaction_result: bool = field(BOOL)
     topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
     coordinator_epoch: int = field(INT32)
+    transaction_version: int = field(INT8, "1+", tag=10_000)
 
 
 class WriteTxnMarkersRequest(Message, api=ApiKey.WRITE_TXN_MARKERS):

@@ -101,6 +101,7 @@ def _wire(markers: Markers) -> WritableTxnMarker:
             for topic, partitions in by_topic(markers.partitions).items()
         ],
         coordinator_epoch=markers.coordinator_epoch,
+        transaction_version=markers.transaction_version,
     )
 
 

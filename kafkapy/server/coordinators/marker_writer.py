@@ -10,6 +10,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.transactions.messages import Markers
+from kafkapy.coordinator.transactions.state import EPOCH_BUMP_VERSION
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.server.coordinators.coordinator_log import append_and_wait
 
@@ -54,8 +55,22 @@ class MarkerWriter:
 
         deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
         for partition in markers.partitions:
+            if self._is_late(markers, partition):
+                appended(partition, ErrorCode.INVALID_PRODUCER_EPOCH, -1)
+                continue
             append_and_wait(
                 self._replicas, partition, batch, -1, deadline_ms, partial(appended, partition)
             )
         if not markers.partitions:
             written(errors)
+
+    def _is_late(self, markers: Markers, partition: TopicPartition) -> bool:
+        """Whether the open transaction of the producer is one that begins with the epoch of this
+        marker: the marker was sent twice, and has ended the one before (KIP-1228).
+        """
+        if markers.transaction_version < EPOCH_BUMP_VERSION:
+            return False
+        hosted = self._replicas.partitions.get(partition.topic, {}).get(partition.partition)
+        return hosted is not None and hosted.log.producers.state.has_open_transaction(
+            *markers.producer
+        )

@@ -78,6 +78,7 @@ def _decision(marker: WritableTxnMarker, partitions: tuple[TopicPartition, ...])
         marker.transaction_result,
         marker.coordinator_epoch,
         partitions,
+        marker.transaction_version,
     )
 
 

@@ -54,6 +54,27 @@ def test_a_marker_ends_the_producers_transaction(parts: Parts) -> None:
     assert read_header(log.read(1, 1000, 2, True).records).is_control
 
 
+def test_a_late_marker_does_not_end_the_next_transaction(parts: Parts) -> None:
+    """It was sent twice, and has ended the transaction before, in whose epoch plus one the next one
+    begins. One of an administrator has the epoch of the transaction that it ends."""
+    log = parts.lead().log
+    assert write(parts, T0, transaction_version=2) == [{T0: ErrorCode.NONE}]
+    produce(parts)
+    late = write(parts, T0, transaction_version=2, commit=False)
+    assert late == [{T0: ErrorCode.INVALID_PRODUCER_EPOCH}]
+    assert log.last_stable_offset == 1
+    assert write(parts, T0, producer=Producer(7, 1), transaction_version=2) == [{T0: 0}]
+    assert log.last_stable_offset == 3
+    assert not log.aborted_transactions(0, 3)
+
+
+def test_an_administrator_ends_a_transaction_in_its_epoch(parts: Parts) -> None:
+    log = parts.lead().log
+    produce(parts)
+    assert write(parts, T0, commit=False) == [{T0: ErrorCode.NONE}]
+    assert log.last_stable_offset == 2
+
+
 def test_an_abort_is_told_to_readers(parts: Parts) -> None:
     log = parts.lead().log
     produce(parts)
