@@ -154,12 +154,12 @@ def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
         assert enough.wait(LIMIT_S)
         server.kill()
         killed.set()
-        for thread in threads:
-            thread.join(LIMIT_S)
-        acknowledged = set(written)
         states: list[str] = []
         clients[0].add_listener(states.append)
         server.start()
+        for thread in threads:  # one that began a write after the kill waits for the server
+            thread.join(LIMIT_S)
+        acknowledged = set(written)
         wait_until(lambda: all(client.connected for client in clients), "connected again")
         names = clients[1].retry(clients[1].get_children, "/")
         found = {int(name[1:]) for name in names if name[1:].isdigit()}
