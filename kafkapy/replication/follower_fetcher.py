@@ -25,7 +25,7 @@ from kafkapy.replication.follower_session import FetchRow, FollowerFetch, Follow
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuota
 from kafkapy.storage.disk_errors import StorageShortage
-from kafkapy.storage.log_append import UnexpectedAppendOffset, up_to_epoch
+from kafkapy.storage.log_append import UnexpectedAppendOffset
 
 _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
@@ -311,7 +311,7 @@ class FollowerFetcher:
     ) -> bool:
         log = following.partition.log
         try:
-            log.append_fetched(up_to_epoch(following.leader_epoch, records), time_ms)
+            log.append_as_follower(records, time_ms, following.leader_epoch)
         except StorageShortage as shortage:
             self._put_off(following, shortage, now_ms)
             return False

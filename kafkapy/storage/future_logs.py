@@ -132,7 +132,7 @@ class FutureLogs:
         if future.log_end_offset == current.log_end_offset:
             return 0
         found = current.read(future.log_end_offset, CHUNK_BYTES, current.log_end_offset, True)
-        return future.append_fetched(found.records, now_ms).bytes
+        return future.append_as_follower(found.records, now_ms).bytes
 
     def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
         """Replace a log with its copy. Returns None if the copy is not complete yet.

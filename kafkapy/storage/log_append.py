@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import struct
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -11,7 +10,7 @@ from typing import Final
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import LOG_OVERHEAD, MAGIC, BatchHeader, Buffer, iter_headers
+from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.codec import Codec, codec_of_topic
 from kafkapy.record.control import EndTransactionMarker, read_end_transaction_marker
@@ -21,7 +20,8 @@ from kafkapy.storage.producer_state import ProducerBatch
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
-_EPOCH_OF_BATCH: Final = struct.Struct(">8xiib")  # length, leader epoch, magic
+LATEST_EPOCH: Final = 2**31 - 1
+"""No leader epoch is later."""
 
 
 class AppendOrigin(Enum):
@@ -117,16 +117,31 @@ def appended_marker(
         return None
 
 
-def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, BatchHeader]]:
+def fetched_batches(
+    records: Buffer, log_end_offset: int, leader_epoch: int = LATEST_EPOCH
+) -> list[tuple[int, BatchHeader]]:
     """(position, header) of the whole batches from a leader, without an incomplete last one.
 
+    They end before the first one of a later epoch than the leader's. A leader sends from its file:
+    if it is replaced meanwhile, the rest may be batches of the next leader, which need not follow
+    the beginning (KAFKA-18723).
+
     Raises:
-        ApiError: CORRUPT_MESSAGE for a bad CRC, offsets that go back, or a count beyond them.
+        ApiError: CORRUPT_MESSAGE for a bad CRC, offsets that go back, a count beyond them, or a
+            first batch of a later epoch.
         UnexpectedAppendOffset: they begin before `log_end_offset`.
     """
-    batches = []
+    batches: list[tuple[int, BatchHeader]] = []
     expected = log_end_offset
     for position, header in iter_headers(records):
+        if header.partition_leader_epoch > leader_epoch:  # -1 in old formats
+            if batches:
+                break
+            raise ApiError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"A batch of epoch {header.partition_leader_epoch} came from the leader of epoch"
+                f" {leader_epoch}",
+            )
         validate_crc(records, position, header)
         # A compressed set of an old format names its last offset only.
         first = header.last_offset
@@ -148,28 +163,6 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
         expected = header.next_offset
         batches.append((position, header))
     return batches
-
-
-def up_to_epoch(leader_epoch: int, records: memoryview | bytes) -> memoryview | bytes:
-    """A leader's batches before the first of a later epoch. A leader sends from its file: if it is
-    replaced meanwhile, the rest is of what the next leader wrote, which need not follow the
-    beginning (KAFKA-18723).
-
-    Raises:
-        ApiError: CORRUPT_MESSAGE if the first batch is of a later epoch.
-    """
-    position, last = 0, len(records) - _EPOCH_OF_BATCH.size
-    while position <= last:
-        length, epoch, magic = _EPOCH_OF_BATCH.unpack_from(records, position)
-        if epoch > leader_epoch and magic == MAGIC:
-            if position:
-                return memoryview(records)[:position]
-            raise ApiError(
-                ErrorCode.CORRUPT_MESSAGE,
-                f"A batch of epoch {epoch} came from the leader of epoch {leader_epoch}",
-            )
-        position += max(0, length) + LOG_OVERHEAD
-    return records
 
 
 def too_large(topic_partition: TopicPartition, size: int, config: LogConfig) -> ApiError:

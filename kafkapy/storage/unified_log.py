@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
-from kafkapy.record.batch_header import CONTROL_BIT, MAGIC, first_16_bytes
+from kafkapy.record.batch_header import CONTROL_BIT, MAGIC, BatchHeader, first_16_bytes
 from kafkapy.record.control import ControlRecordType
 from kafkapy.record.long_preparation import PreparedAhead
 from kafkapy.record.validation import (
@@ -31,6 +31,7 @@ from kafkapy.storage.file_records import FileRegion
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 from kafkapy.storage.local_log import FetchDataInfo, FlushHandle, Found, LocalLog
 from kafkapy.storage.log_append import (
+    LATEST_EPOCH,
     AppendOrigin,
     LogAppendInfo,
     UnexpectedAppendOffset,
@@ -431,18 +432,19 @@ class UnifiedLog:
             self.log_start_offset, leader_epoch, header.record_count, size,
         )  # fmt: skip
 
-    def append_as_follower(self, records: memoryview | bytes, now_ms: int) -> LogAppendInfo:
-        """Append a leader's batches unchanged, as one set, without an incomplete last one. The set
-        may exceed `segment.bytes`, as the leader's segment does if that was lowered. (Kafka's
-        follower refuses it, and never catches up.)
+    def append_as_follower(
+        self, records: memoryview | bytes, now_ms: int, leader_epoch: int = LATEST_EPOCH
+    ) -> LogAppendInfo:
+        """Append a leader's batches unchanged, as one set (`fetched_batches`). The set may exceed
+        `segment.bytes`, as the leader's segment does if that was lowered. (Kafka's follower refuses
+        it, and never catches up.)
 
         Raises:
             ApiError: CORRUPT_MESSAGE.
             UnexpectedAppendOffset: the records begin before the log end offset.
         """
-        local = self.local
-        base_offset = local.log_end_offset
-        batches = fetched_batches(records, base_offset)
+        batches = self._fetched(records, now_ms, leader_epoch)
+        local, base_offset = self.local, self.local.log_end_offset
         if not batches:
             return LogAppendInfo(
                 base_offset, base_offset - 1, -1, -1, self.log_start_offset, -1, 0, 0
@@ -486,24 +488,21 @@ class UnifiedLog:
             last.partition_leader_epoch, record_count, size,
         )  # fmt: skip
 
-    def append_fetched(self, records: memoryview | bytes, now_ms: int) -> LogAppendInfo:
-        """`append_as_follower`, except that an empty log that starts inside the first batch is
-        reset to that batch's base offset.
-
-        After DeleteRecords a log may start inside a batch, and a new replica gets the whole batch
+    def _fetched(
+        self, records: memoryview | bytes, now_ms: int, leader_epoch: int
+    ) -> list[tuple[int, BatchHeader]]:
+        """The batches to append. A log may start inside a batch, after DeleteRecords, and a new
+        replica gets the whole batch: an empty log that starts there is reset to its base offset
         (`Partition.appendRecordsToFollowerOrFutureReplica`). The caller raises the log start offset
         again.
-
-        Raises:
-            ApiError, UnexpectedAppendOffset: as `append_as_follower`.
         """
         try:
-            return self.append_as_follower(records, now_ms)
+            return fetched_batches(records, self.local.log_end_offset, leader_epoch)
         except UnexpectedAppendOffset as error:
             if not self.log_start_offset == self.local.log_end_offset < error.next_offset:
                 raise
             self.truncate_fully_and_start_at(error.first_offset, now_ms)
-            return self.append_as_follower(records, now_ms)
+            return fetched_batches(records, self.local.log_end_offset, leader_epoch)
 
     def _segment_for(
         self, size: int, max_timestamp: int, first_offset: int, last_offset: int, now_ms: int

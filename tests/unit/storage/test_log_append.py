@@ -15,7 +15,6 @@ from kafkapy.storage.log_append import (
     fetched_batches,
     marker_of,
     rules_of,
-    up_to_epoch,
 )
 from kafkapy.storage.log_config import LogConfig
 from tests.harness.cores.ports import NOW_MS
@@ -60,15 +59,26 @@ def test_whole_batches_of_a_fetch() -> None:
 
 
 def test_batches_up_to_an_epoch() -> None:
-    earlier, later = (build_batch([row()], leader_epoch=epoch) for epoch in (3, 4))
+    first, second, later, last = (
+        build_batch([row()], base_offset=offset, leader_epoch=epoch)
+        for offset, epoch in enumerate((3, 3, 4, 3))
+    )
     old = message_set(1, [0, 1])
-    for records in (b"", earlier + later, earlier + later[:30], earlier[:30], old):
-        assert up_to_epoch(4, records) == records
-    assert up_to_epoch(3, earlier + earlier + later + earlier) == earlier + earlier
-    assert up_to_epoch(3, earlier + later[:30]) == earlier
-    assert up_to_epoch(0, old) == old
+
+    def taken(leader_epoch: int, records: bytes) -> bytes:
+        batches = fetched_batches(records, 0, leader_epoch)
+        return records[: batches[-1][0] + batches[-1][1].size] if batches else b""
+
+    assert taken(4, b"") == b""
+    assert taken(4, first[:30]) == b""
+    assert taken(4, first + later[:30]) == first
+    for records in (first + later, old):
+        assert taken(4, records) == records
+    assert taken(3, first + second + later + last) == first + second
+    assert taken(3, first + later[:30]) == first
+    assert taken(0, old) == old
     with pytest.raises(ApiError) as refused:
-        up_to_epoch(2, earlier)
+        taken(2, first)
     assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
