@@ -9,7 +9,6 @@ cluster, but any broker may do it; a broker's own configs only that broker.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -37,10 +36,11 @@ from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.metadata.group_config import GROUP_CONFIGS, validate_group_configs
 from kafkapy.metadata.topic_config import BrokerConfigLayers
 from kafkapy.security.password_encoder import is_password
+from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
-from kafkapy.zk.zookeeper import ANY_VERSION, BadVersion
+from kafkapy.zk.zookeeper import ANY_VERSION
 
 _log = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -129,15 +129,17 @@ class ConfigAdmin:
         """Change some dynamic configs of a resource. Raises as `replace`."""
         _check_ops(ops)
         entity_type, entity = self._entity(resource_type, name)
+
+        async def attempt() -> None:
+            configs, version = await self._store.configs.get_versioned(entity_type, entity)
+            if entity_type == "brokers":
+                configs = self._passwords.plain(configs)
+            definitions = _DEFINITIONS.get(entity_type, self._layers().definitions)
+            changed = _applied(configs, ops, definitions)
+            await self._set(entity_type, entity, changed, validate_only, version)
+
         async with self._changing:
-            while True:
-                configs, version = await self._store.configs.get_versioned(entity_type, entity)
-                if entity_type == "brokers":
-                    configs = self._passwords.plain(configs)
-                definitions = _DEFINITIONS.get(entity_type, self._layers().definitions)
-                changed = _applied(configs, ops, definitions)
-                with contextlib.suppress(BadVersion):  # another broker has just changed them
-                    return await self._set(entity_type, entity, changed, validate_only, version)
+            await until_unchanged(attempt)
 
     async def _set(
         self,

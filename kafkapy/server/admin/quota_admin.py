@@ -5,7 +5,6 @@ Whether a quota can be met is not asked: 0 is one, and NaN bytes are 0."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,10 +15,10 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.metadata.client_quotas import CONNECTION_RATE, WHOLE, QuotaKind
 from kafkapy.security.sasl.scram import MECHANISMS
 from kafkapy.server.requests.turns import Pace
+from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
-from kafkapy.zk.zookeeper import BadVersion
 
 logger = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -104,9 +103,7 @@ class QuotaAdmin:
         """
         entity_type, name, keys = await self._place(entity)
         async with self._changing:
-            while True:
-                with contextlib.suppress(BadVersion):  # another broker has just changed them
-                    return await self._alter(entity_type, name, keys, ops, validate_only)
+            await until_unchanged(lambda: self._alter(entity_type, name, keys, ops, validate_only))
 
     async def _alter(
         self,

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
@@ -19,10 +19,10 @@ from kafkapy.security.sasl.scram import (
     ScramMechanism,
 )
 from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Pace, pieces
+from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
-from kafkapy.zk.zookeeper import BadVersion
 
 logger = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -112,17 +112,10 @@ class ScramAdmin:
             refusal = _refusal(wanted)
             await pace.spend(ROW_UNITS if refusal else CHANGE_UNITS)
             async with self._changing:
-                results[user] = refusal or await self._alter(user, wanted)
+                results[user] = refusal or await until_unchanged(partial(self._alter, user, wanted))
         return results
 
     async def _alter(self, user: str, changes: Sequence[Deletion | Upsertion]) -> ApiError | None:
-        while True:
-            with contextlib.suppress(BadVersion):  # another broker has just changed the user
-                return await self._try_to_alter(user, changes)
-
-    async def _try_to_alter(
-        self, user: str, changes: Sequence[Deletion | Upsertion]
-    ) -> ApiError | None:
         entity = sanitize(user)
         configs, version = await self._configs.get_versioned("users", entity)
         for change in changes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
@@ -20,9 +21,10 @@ from kafkapy.tools.config_changes import ConfigChange
 from kafkapy.tools.scram_changes import stored
 from kafkapy.tools.zookeeper.session import with_zookeeper
 from kafkapy.zk.stores import znodes
+from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ZkStore
-from kafkapy.zk.zookeeper import BadVersion, NoNode
+from kafkapy.zk.zookeeper import NoNode
 
 # A running broker takes these from the znodes without being asked.
 REPLICATION_RATES: Final = (
@@ -144,14 +146,10 @@ def alter(
         if kind == "brokers" and node != DEFAULT_ENTITY and not _runs(node, live):
             await store.configs.begin_broker(node, configs)
             return
-        try:
-            await store.configs.set(kind, node, configs, version, needs_controller=False)
-        except BadVersion:  # a broker has just changed them
-            await work(store)
-            return
+        await store.configs.set(kind, node, configs, version, needs_controller=False)
         await store.configs.notify(znodes.ConfigChange(kind, node))
 
-    with_zookeeper(connect, work, properties)
+    with_zookeeper(connect, lambda store: until_unchanged(partial(work, store)), properties)
 
 
 def with_passwords_encoded(node: str, change: ConfigChange) -> ConfigChange:

@@ -22,9 +22,10 @@ from kafkapy.tools.reassign.partition_files import ReassignmentFile
 from kafkapy.tools.reassign.reassignment import ALREADY_RUNNING
 from kafkapy.tools.reassign.states import PartitionState, partition_states
 from kafkapy.tools.zookeeper.session import with_zookeeper
+from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
-from kafkapy.zk.zookeeper import BadVersion, NodeExists
+from kafkapy.zk.zookeeper import NodeExists
 
 NEEDS_BROKERS = "bootstrap-server needs to be provided when replica reassignments are present."
 
@@ -178,12 +179,12 @@ async def verify(store: ZkStore, file: ReassignmentFile) -> ZnodeVerification:
 
 async def _change(store: ZkStore, kind: str, name: str, values: Mapping[str, str | None]) -> None:
     """Set keys, or delete those that are None, and tell the brokers if anything changed."""
-    before, version = await store.configs.get_versioned(kind, name)
-    after = {k: v for k, v in {**before, **values}.items() if v is not None}
-    if after != before:
-        try:
+
+    async def attempt() -> None:
+        before, version = await store.configs.get_versioned(kind, name)
+        after = {k: v for k, v in {**before, **values}.items() if v is not None}
+        if after != before:
             await store.configs.set(kind, name, after, version)
-        except BadVersion:  # a broker has just changed them
-            await _change(store, kind, name, values)
-            return
-        await store.configs.notify(ConfigChange(kind, name))
+            await store.configs.notify(ConfigChange(kind, name))
+
+    await until_unchanged(attempt)

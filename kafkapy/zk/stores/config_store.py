@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from kafkapy.zk.stores import change_notifications, paths
 from kafkapy.zk.stores.fencing import ControllerMoved, create_recursive, ensure
@@ -41,6 +41,7 @@ from kafkapy.zk.zookeeper import (
 )
 
 _log = logging.getLogger("kafka.zk.KafkaZkClient")
+T = TypeVar("T")
 
 _AT_ONCE: Final = 100
 _READ_US: Final = 20
@@ -49,6 +50,15 @@ _MISSING: Final = -2
 """The version of a node that is not there."""
 # Of which Kafka leaves no node without configs.
 _FORGOTTEN: Final = ("users", "clients", "ips", "client-metrics", "groups")
+
+
+async def until_unchanged(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Repeat an attempt that reads configs with their version, and writes them by it, until no
+    other broker writes in between.
+    """
+    while True:
+        with contextlib.suppress(BadVersion):
+            return await attempt()
 
 
 class ConfigStore:
