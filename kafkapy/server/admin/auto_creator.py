@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.AutoTopicCreationManager")
 
+CREATION_WAIT_MS: Final = 1000
+"""The time that the leaders of a topic that a request needs get to appear."""
+
 # Where the sizes of internal topics are configured.
 _INTERNAL_PREFIX: Final = {
     GROUP_METADATA_TOPIC: "offsets.topic",

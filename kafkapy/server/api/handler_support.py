@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.controller.events import Event
@@ -27,7 +27,7 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.throttler import client_of
 from kafkapy.server.quotas.client_quotas import ClientQuotas, Mutations
 from kafkapy.server.requests.outcomes import CloseConnection, Later, Outcome, Pending
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, elsewhere, worked
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Pace, Work, elsewhere, worked
 
 if TYPE_CHECKING:
     from kafkapy.protocol.messages.create_acls import AclCreation
@@ -49,6 +49,32 @@ ELEMENTS_AT_ONCE: Final = 2_000
 """Elements of a message that is made, or encoded, in one go."""
 CHANGES_AT_ONCE: Final = 10_000
 _START_WAIT_MS: Final = 20_000
+
+
+class TopicRow(Protocol):
+    """A topic's row of a response."""
+
+    error_code: int
+    error_message: str | None
+
+
+TR = TypeVar("TR", bound=TopicRow)
+
+
+async def await_topics(
+    rows: Iterable[TR],
+    is_done: Callable[[TR, int], Awaitable[bool]],
+    left_ms: Callable[[], int],
+    pace: Pace,
+) -> None:
+    """Wait for the topics of rows, which share one timeout. `is_done(row, timeout_ms)` waits for
+    one; a row for which it returns False gets REQUEST_TIMED_OUT.
+    """
+    for row in rows:
+        await pace.spend(ROW_UNITS)
+        if not await is_done(row, left_ms()):
+            row.error_code = ErrorCode.REQUEST_TIMED_OUT
+            row.error_message = "The request timed out."
 
 
 def refusal(

@@ -17,7 +17,7 @@ from kafkapy.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
-from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.admin.auto_creator import CREATION_WAIT_MS, AutoCreator
 from kafkapy.server.api.handler_support import transactional_error
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
@@ -25,7 +25,6 @@ from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.requests.outcomes import Later, Outcome
 
 _FIRST_VERSION_WITH_FENCED = 2
-_WAIT_MS = 1000
 
 
 def handle(
@@ -42,7 +41,7 @@ def handle(
     )
 
     async def create() -> AddOffsetsToTxnResponse:
-        await creator.create([GROUP_METADATA_TOPIC], _WAIT_MS)
+        await creator.create([GROUP_METADATA_TOPIC], CREATION_WAIT_MS)
         return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     if metadata.image.partition(*partition) is None:

@@ -17,13 +17,13 @@ from kafkapy.protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from kafkapy.server.admin.topic_admin import TopicAdmin
-from kafkapy.server.api.handler_support import mutations, require_controller
+from kafkapy.server.api.handler_support import await_topics, mutations, require_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Turns
+from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
 
 _STRICT_SINCE: Final = 3
 
@@ -51,7 +51,6 @@ class Handler:
         allowed = mutations(self.quotas, context, _STRICT_SINCE)
         counts = Counter(topic.name for topic in request.topics)
         results = []
-        grown: list[tuple[CreatePartitionsTopicResult, int]] = []
         pace = self.turns.pace()
         for topic in request.topics:
             await pace.spend(CHANGE_UNITS)
@@ -71,15 +70,15 @@ class Handler:
                 )
             except ApiError as error:
                 row.error_code, row.error_message = error.code, error.own_message
-            else:
-                grown.append((row, topic.count))
         if not request.validate_only:
             left_ms = self.waiter.countdown(request.timeout_ms)
-            for row, count in grown:
-                await pace.spend(ROW_UNITS)
-                if not await self.waiter.topics_ready([row.name], left_ms(), count):
-                    row.error_code = ErrorCode.REQUEST_TIMED_OUT
-                    row.error_message = "The request timed out."
+            wanted = {topic.name: topic.count for topic in request.topics}
+            await await_topics(
+                [row for row in results if row.error_code == ErrorCode.NONE],
+                lambda row, ms: self.waiter.topics_ready([row.name], ms, wanted[row.name]),
+                left_ms,
+                pace,
+            )
         return CreatePartitionsResponse(throttle_time_ms=allowed.pause_ms(), results=results)
 
 

@@ -22,14 +22,14 @@ from kafkapy.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from kafkapy.server.admin.topic_admin import PARTITIONS_AT_ONCE, Charge, TopicAdmin
-from kafkapy.server.api.handler_support import mutations, require_controller
+from kafkapy.server.api.handler_support import await_topics, mutations, require_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.config.dynamic_config import DynamicConfig
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Turns
+from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
 
 _STRICT_SINCE: Final = 6
 
@@ -83,11 +83,9 @@ class Handler:
         if not request.validate_only:
             made = [row for row in results if row.error_code == ErrorCode.NONE]
             left_ms = self.waiter.countdown(request.timeout_ms)
-            for row in made:
-                await pace.spend(ROW_UNITS)
-                if not await self.waiter.topics_ready([row.name], left_ms()):
-                    row.error_code = ErrorCode.REQUEST_TIMED_OUT
-                    row.error_message = "The request timed out."
+            await await_topics(
+                made, lambda row, ms: self.waiter.topics_ready([row.name], ms), left_ms, pace
+            )
         return CreateTopicsResponse(throttle_time_ms=allowed.pause_ms(), topics=results)
 
     async def _create(

@@ -22,6 +22,7 @@ from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.admin.topic_admin import Charge, TopicAdmin
 from kafkapy.server.api.authorization import Authorization, Need, log_denied
 from kafkapy.server.api.handler_support import (
+    await_topics,
     distinct,
     mutations,
     require_controller,
@@ -122,11 +123,9 @@ class Handler:
                     row.name = None
                 row.error_code, row.error_message = error.code, error.own_message
         left_ms = self.waiter.countdown(request.timeout_ms)
-        for row in gone:
-            await pace.spend(ROW_UNITS)
-            if not await self.waiter.topics_gone([row.name or ""], left_ms()):
-                row.error_code = ErrorCode.REQUEST_TIMED_OUT
-                row.error_message = "The request timed out."
+        await await_topics(
+            gone, lambda row, ms: self.waiter.topics_gone([row.name or ""], ms), left_ms, pace
+        )
         return DeleteTopicsResponse(throttle_time_ms=allowed.pause_ms(), responses=rows)
 
     async def _delete(

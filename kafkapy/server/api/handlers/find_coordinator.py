@@ -25,7 +25,7 @@ from kafkapy.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.admin.auto_creator import CREATION_WAIT_MS, AutoCreator
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.handler_support import metadata_known, mutations, refusal, run_async
 from kafkapy.server.api.request_context import RequestContext
@@ -41,7 +41,6 @@ _SHARE = 2
 
 PartitionFor = Callable[[str], int]
 """The partition of an internal topic that a key belongs to."""
-_WAIT_MS = 1000
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Handler:
         async def create() -> FindCoordinatorResponse:
             await metadata_known(self.waiter)
             charge = mutations(self.quotas, context).charge
-            await self.creator.create([topic], _WAIT_MS, charge)
+            await self.creator.create([topic], CREATION_WAIT_MS, charge)
             pace = self.turns.pace()
             return await finish(self._response(context, request), pace)
 

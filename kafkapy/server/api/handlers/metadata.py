@@ -28,7 +28,7 @@ from kafkapy.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.admin.auto_creator import CREATION_WAIT_MS, AutoCreator
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkapy.server.api.cluster_view import ClusterView
@@ -40,7 +40,6 @@ from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Turns, Work, finish, pieces
 
-AUTO_CREATE_WAIT_MS: Final = 1000
 _FIRST_VERSION_WITH_IDS: Final = 12
 _VERSIONS_WITHOUT_IDS: Final = (10, 11)  # their rows have the fields
 _NONE_REFUSED: Final[dict[str, ErrorCode]] = {}
@@ -82,7 +81,7 @@ class Handler:
             if missing:
                 charge = mutations(self.quotas, context).charge
                 create = self.creator.create
-                refusals = await create(missing, AUTO_CREATE_WAIT_MS, charge, is_awaited)
+                refusals = await create(missing, CREATION_WAIT_MS, charge, is_awaited)
                 return await finish(self._response(context, request, refusals), pace)
             return await finish(self._response(context, request), pace)
 
