@@ -120,9 +120,6 @@ class RefusedBeforehand:
     def __init__(self) -> None:
         self.by_partition: dict[Key, tuple[RefusedBatches, int]] = {}
 
-    def __len__(self) -> int:
-        return len(self.by_partition)
-
     def refuse(self, key: Key, records: Buffer, error: ApiError, now_ms: int) -> ApiError:
         """As `RefusedBatches.refuse`."""
         known = self.by_partition

@@ -146,17 +146,17 @@ def test_the_refusals_of_partitions_that_are_not_hosted_are_bounded() -> None:
     beforehand, error = RefusedBeforehand(), ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     for i in range(PARTITIONS_MAX + 5):
         assert beforehand.refuse(("t", i), numbered(0), error, NOW_MS) is error
-    assert len(beforehand) == PARTITIONS_MAX
+    assert len(beforehand.by_partition) == PARTITIONS_MAX
     assert beforehand.refuse(("u", 0), batch(), error, NOW_MS) is error
-    assert len(beforehand) == PARTITIONS_MAX
+    assert len(beforehand.by_partition) == PARTITIONS_MAX
     refused = RefusedBatches()
     beforehand.give([("t", 0), ("u", 0)], refused, NOW_MS)
     assert not refused
     late_ms = NOW_MS + REMEMBERED_MS
     beforehand.give([("t", 5)], refused, late_ms)
-    assert (len(refused), len(beforehand)) == (1, PARTITIONS_MAX - 1)
+    assert (len(refused), len(beforehand.by_partition)) == (1, PARTITIONS_MAX - 1)
     beforehand.give([("t", 6)], refused, late_ms + 1)
-    assert len(beforehand) == 0
+    assert len(beforehand.by_partition) == 0
 
 
 def test_a_batch_that_no_descriptor_was_left_for_is_not_overtaken(
