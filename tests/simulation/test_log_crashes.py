@@ -244,6 +244,16 @@ def test_a_cleaning_that_was_given_up_undoes_no_later_one(at: int) -> None:
     assert values >= {"v1", "v2", "v3", "v", "v4"}
 
 
+def aborted(disk: SimFileSystem, behind: int = 0) -> LogBuilder:
+    """A log with an aborted transaction of producer 9 behind some records, nothing flushed."""
+    builder = LogBuilder("/logs", disk, segment_index_bytes="100")
+    if behind:
+        builder.append(count=behind)
+    builder.produce(9, 0, is_transactional=True)
+    builder.end_transaction(9, commit=False)
+    return builder
+
+
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("rolls_during_flush", [False, True])
 def test_a_segment_closed_after_its_flush_knows_what_was_aborted(
@@ -252,9 +262,7 @@ def test_a_segment_closed_after_its_flush_knows_what_was_aborted(
     """Recovery reads what was not flushed, and that began with the segment after this one: the
     aborted records came back as committed ones."""
     disk = SimFileSystem()
-    builder = LogBuilder("/logs", disk, segment_index_bytes="100")
-    builder.produce(9, 0, is_transactional=True)
-    builder.end_transaction(9, commit=False)
+    builder = aborted(disk)
     handle = builder.log.flush_handle()
     if rolls_during_flush:
         builder.roll()
@@ -272,9 +280,7 @@ def test_a_segment_closed_after_its_flush_knows_what_was_aborted(
 def test_a_segment_closed_after_its_flush_forgot_what_was_truncated(seed: int) -> None:
     """It hid committed records of a producer whose aborted ones were truncated."""
     disk = SimFileSystem()
-    builder = LogBuilder("/logs", disk, segment_index_bytes="100").append(count=3)
-    builder.produce(9, 0, is_transactional=True)
-    builder.end_transaction(9, commit=False)
+    builder = aborted(disk, behind=3)
     builder.roll().append()
     builder.log.flush()
     builder.log.truncate_to(3, builder.clock.now_ms)
@@ -289,9 +295,7 @@ def test_a_segment_closed_after_its_flush_forgot_what_was_truncated(seed: int) -
 def test_a_segment_closed_after_its_truncation_forgot_what_was_aborted(seed: int) -> None:
     """Nothing was appended between the truncation and the next segment."""
     disk = SimFileSystem()
-    builder = LogBuilder("/logs", disk, segment_index_bytes="100").append(count=3)
-    builder.produce(9, 0, is_transactional=True)
-    builder.end_transaction(9, commit=False)
+    builder = aborted(disk, behind=3)
     builder.log.flush()
     builder.log.truncate_to(3, builder.clock.now_ms)
     builder.roll()
@@ -304,9 +308,7 @@ def test_a_segment_closed_after_its_truncation_forgot_what_was_aborted(seed: int
 def test_a_segment_closed_after_its_recovery_knows_what_was_aborted(seed: int) -> None:
     """Recovery writes the index of aborted transactions again, which was flushed before."""
     disk = SimFileSystem()
-    builder = LogBuilder("/logs", disk, segment_index_bytes="100")
-    builder.produce(9, 0, is_transactional=True)
-    builder.end_transaction(9, commit=False)
+    builder = aborted(disk)
     builder.log.flush()
     builder.manager.checkpoint_recovery_points()
     restart_after_crash(builder, disk, seed)

@@ -18,6 +18,7 @@ from kafkapy.storage.disk_errors import SHORTAGES
 from kafkapy.storage.filesystem import OsFile
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
+from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.storage.verify import verify_log_dir
 from tests.harness.cores.ports import NOW_MS, SeededRandom
 from tests.harness.plugins.closing import Disk
@@ -405,10 +406,8 @@ def test_a_lying_batch_from_before_the_topic_was_compacted_ends_no_cleaner(
     assert builder.log.read(0, 1000, 12, True).records
 
 
-def test_a_log_that_cannot_even_be_looked_at_is_no_obstacle_to_the_others(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    builder = fill(compacted(tmp_path)).reopen()
+def filled_beside(builder: LogBuilder) -> UnifiedLog:
+    """Another log of the broker, with records to clean."""
     other = builder.manager.get_or_create_log(
         TopicPartition("other", 0), TOPIC_ID, builder.configs, True
     )
@@ -417,6 +416,14 @@ def test_a_log_that_cannot_even_be_looked_at_is_no_obstacle_to_the_others(
     other.roll(NOW_MS)
     other.update_high_watermark(4)
     other.flush()
+    return other
+
+
+def test_a_log_that_cannot_even_be_looked_at_is_no_obstacle_to_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = fill(compacted(tmp_path)).reopen()
+    other = filled_beside(builder)
     path = builder.path("00000000000000000000.log")
     path.write_bytes(bytes(61) + path.read_bytes()[61:])
     worker = cleaner(builder)
@@ -444,14 +451,7 @@ def test_a_log_whose_file_cannot_be_opened_is_no_obstacle_to_the_others(
     builder = fill(LogBuilder(tmp_path, disk, cleanup_policy="compact")).reopen()
     failures: list[LogDirFailure] = []
     builder.manager.on_log_dir_failure = lambda log_dir, failure: failures.append(failure)
-    other = builder.manager.get_or_create_log(
-        TopicPartition("other", 0), TOPIC_ID, builder.configs, True
-    )
-    for i in range(4):
-        other.append_as_leader(build_batch([row("k", str(i))]), 0, NOW_MS)
-    other.roll(NOW_MS)
-    other.update_high_watermark(4)
-    other.flush()
+    other = filled_beside(builder)
     disk.bad = str(builder.path("00000000000000000000.log"))
     worker = cleaner(builder)
     cleaning = worker.next_cleaning(NOW_MS)

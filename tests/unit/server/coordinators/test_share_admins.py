@@ -119,30 +119,30 @@ async def outcome(step: Awaitable[object]) -> ErrorCode:
     return ErrorCode.NONE
 
 
-async def delete_overtaken_by_alter(world: World) -> None:
-    """The last states to come are deleted: no member could fetch any more."""
-    first = world.delete()
+async def overtaken(
+    world: World,
+    begin: Callable[[], Awaitable[object]],
+    overtake: Callable[[], Awaitable[object]],
+) -> None:
+    first = begin()
     await settle()
-    second = world.alter()
+    second = overtake()
     await settle()
     if len(world.network) > len(ALL):
         await world.deliver(4, last=True)
     await world.deliver(4)
     assert await first is ErrorCode.NONE
     assert await second is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+async def delete_overtaken_by_alter(world: World) -> None:
+    """The last states to come are deleted: no member could fetch any more."""
+    await overtaken(world, world.delete, world.alter)
 
 
 async def alter_overtaken_by_delete(world: World) -> None:
     """States that nobody knows of would fence those of a new group of this name."""
-    first = world.alter()
-    await settle()
-    second = world.delete()
-    await settle()
-    if len(world.network) > len(ALL):
-        await world.deliver(4, last=True)
-    await world.deliver(4)
-    assert await first is ErrorCode.NONE
-    assert await second is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    await overtaken(world, world.alter, world.delete)
 
 
 async def delete_twice(world: World) -> None:
