@@ -126,5 +126,5 @@ async def _load_deletions(parts: ControllerParts) -> None:
     ]
     await parts.deletion.initialize(known, halted)
     if len(known) < len(queued):
-        # They are useless, or of topics that are newer than what was read of topics.
+        # They are useless, or name topics that were created after the topics were read.
         parts.submit(TopicDeletionChange())

@@ -261,7 +261,7 @@ class PartitionStateMachine:
             try:
                 configs = await self._store.configs.get("topics", topic)
             except ZnodeError as error:
-                # It may be there that the topic forbids what the broker allows.
+                # The topic may forbid unclean elections that the broker allows.
                 _log.error("No unclean election in topic %s: %s", topic, error)
                 continue
             value = configs.get("unclean.leader.election.enable")

@@ -22,8 +22,8 @@ controller can continue.
 
 Three things differ from Kafka, because nothing acknowledged may be lost. U3 comes before the znode
 is written: a controller that fails in between leaves no unknown replica. RR leaves the ISR in B3,
-not in B4: the leader waits for its copies no more, and who is controller between the two could
-elect it. And a change of target that would drop the last in-sync replica is refused, as KRaft
+not in B4: the leader waits for its copies no more, and a controller that takes over between the two
+could elect it. And a change of target that would drop the last in-sync replica is refused, as KRaft
 refuses it.
 """
 

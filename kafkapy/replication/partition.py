@@ -119,8 +119,8 @@ class Partition:
         is_new_epoch = state.leader_epoch > self.leader_epoch
         if is_new_epoch:
             self.log.probe()
-        # If another led in between, the followers may have cut what they had from this one. (Kafka
-        # commits it.)
+        # If another broker led in between, the followers may have truncated records of this leader.
+        # (Kafka counts their old positions.)
         led_before = self.is_leader and state.leader_epoch == self.leader_epoch + 1
         self._take_over(partition_state)
         self.is_leader = True

@@ -204,7 +204,7 @@ class FutureLogs:
                 with disk(log_dir):
                     write_atomically(self._fs, path, encode_partition_metadata(current.topic_id))
         except StorageShortage:
-            # What was refused must not begin by itself at the next start.
+            # A move that was refused must not begin at the next start.
             now_ms = self._clock.time_ms()
             self._dirs[log_dir].discard(self._fs, topic_partition, directory, unique, now_ms)
             raise

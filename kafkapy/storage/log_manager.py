@@ -255,7 +255,7 @@ class LogManager:
         return unfinished
 
     def _lowered(self, topic_partition: TopicPartition, log_dir: str) -> None:
-        """Checkpoint a truncation of what was flushed, and perhaps cleaned. It is half done."""
+        """Write the checkpoints that a truncation lowers. The truncation is half done."""
         self.checkpoint_recovery_points_of(log_dir)
         log = self.logs.get(topic_partition)
         if log is not None:

@@ -62,7 +62,7 @@ test_share_group_messages.py.
 """
 
 OWN_TAGS = 10_000
-"""Tags from here on are kafkapy's own, and unknown to others, who skip them."""
+"""Tags from here on are kafkapy's own. Other implementations skip them."""
 
 
 def versions_of(cls: type[Message]) -> range:

@@ -202,8 +202,8 @@ def _check_members(value: GroupValue) -> None:
 
 
 def marker_appended(core: Core, partition: int, producer_id: int, *, committed: bool) -> None:
-    """A marker of the producer was appended just now. A load comes to it later: what is pending
-    there until then may be of an earlier transaction, with a marker of its own."""
+    """Apply a marker that was appended just now. A load replays it later: offsets that are pending
+    until then may belong to an earlier transaction, which has a marker of its own."""
     held = core.registry.partitions.get(partition)
     if held is not None and not held.loading:
         _end_transaction(held, producer_id, committed=committed)

@@ -1,7 +1,7 @@
 """WriteTxnMarkers (key 27): a coordinator has markers written into partitions (KIP-98).
 
-`transaction_version` is kafkapy's own field, for what version 2 of the request says in Kafka 4.3
-(KIP-1228). Other brokers skip it.
+`transaction_version` is kafkapy's own field. It has the meaning that it has in version 2 of the
+request (KIP-1228). Other brokers skip it.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class SharePartition:
                 self._archive_new(RecordBatch(offset, batch.first - 1))
             first = max(batch.first, self.start_offset)
             limit = left if is_limit_strict else None
-            # The end lies within a batch if what was acquired of the rest was not stored.
+            # The end lies within a batch if the acquisition of the rest was not stored.
             last = batch.last if room > 0 else min(batch.last, end - 1)
             taken = self._acquire_batch(now_ms, member_id, first, last, limit)
             offset = batch.last + 1

@@ -238,7 +238,7 @@ class TopicAdmin:
                 )
 
     async def _write(self, created: CreatedTopic) -> None:
-        """Together with its configs: who sees the topic must not miss them."""
+        """Create the topic and its configs in one transaction."""
         _log.info(
             "Creating topic %s with configuration %s and initial partition assignment %s",
             created.name,

@@ -256,7 +256,8 @@ def _produce(
     if request.transactional_id is not None:
         acls.require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
     if len(request.topic_data) > ROWS_AT_ONCE:
-        # The rows are authorized in slices, and what arrives meanwhile lies where the records do.
+        # The rows are authorized in slices. Data that arrives between two slices overwrites the
+        # receive buffer, in which the records lie.
         keep_records(request)
     return _PRODUCE_ROWS(acls, served, context, request)
 

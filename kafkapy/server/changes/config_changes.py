@@ -114,7 +114,7 @@ class ConfigChangeListener:
         self._apply_one(*change, configs)
 
     def _apply_one(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        if entity_type != "topics":  # whose configs end with the topic
+        if entity_type != "topics":  # a topic's configs end with the topic
             names = self._configured.setdefault(entity_type, set())
             (names.add if configs else names.discard)(name)
         try:

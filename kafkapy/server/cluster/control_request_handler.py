@@ -123,8 +123,8 @@ class ControlRequestHandler:
         return await self._replicas.become_leader_or_follower(command, configs, correlation_id)
 
     async def _read_configs(self, topic: str) -> None:
-        """Take over a topic's configs. Those in an unreadable znode are logged, and cost no other
-        topic its leader; what this broker knew of them stays.
+        """Take over a topic's configs. An unreadable znode is logged, and this broker keeps the
+        configs that it had: other topics must not lose their leaders.
         """
         try:
             found = await self._store.configs.get("topics", topic)

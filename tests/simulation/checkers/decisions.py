@@ -33,7 +33,7 @@ _AT: Final = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
 
 @dataclass(slots=True)
 class _Decision:
-    """One of a producer id, and the leader epoch of who was found to have it. `marked` are the
+    """One of a producer id. `epoch` is the leader epoch of the log that has it, `marked` are the
     partitions that have its marker."""
 
     offset: int
@@ -148,7 +148,7 @@ class Decisions(Checker):
         if decision is None or decision.commits != commits or self._key is None:
             return
         if marker.coordinator_epoch < decision.epoch:
-            # A former leader saw that all in sync had it, as who leads now does.
+            # The former leader saw it in all in-sync logs, and the log of the present one has it.
             decision.marked.add(at)
             return
         committed = self.cluster.committed_ends.get(self._key, 0)

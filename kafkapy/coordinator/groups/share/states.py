@@ -105,8 +105,8 @@ def forget_deleted(core: Core, changes: Changes, group: ShareGroup) -> None:
 
 def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> None:
     """The share coordinator has begun these, or has not: then a later heartbeat requests them. So
-    it does if the group is just being loaded: what is known of it yet is old. An answer from before
-    a load tells nothing of a later request, which may still begin the partitions anew."""
+    it does if the group is just being loaded, because its state is incomplete. An answer from
+    before a load does not count for a later request, which may still begin the partitions anew."""
     if core.registry.check(request.group_id) is not ErrorCode.NONE:
         return
     group = core.registry.find(request.group_id)

@@ -1,8 +1,8 @@
 """AddOffsetsToTxn (key 25), versions 0-4.
 
 Behaviour: the group's partition of `__consumer_offsets` becomes part of the transaction. The topic
-is created if it is missing: what is not in the metadata when the transaction ends is taken for
-deleted, and gets no marker. Until it is there, producers hear COORDINATOR_NOT_AVAILABLE.
+is created if it is missing: a partition that is not in the metadata when the transaction ends
+counts as deleted, and gets no marker. Until then the answer is COORDINATOR_NOT_AVAILABLE.
 Version notes: below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 """
 

@@ -110,7 +110,7 @@ class Handler:
             await pace.spend(2 * ROW_UNITS)
             if row.error_code or row.name is None:
                 continue
-            # What an id meant may have been deleted, and its name be that of a new topic.
+            # The topic of an id may be deleted by now, and a new topic may have its name.
             topic_id = None if row.topic_id.is_zero else row.topic_id
             if topic_id is None:
                 known = self.metadata.image.topics.get(row.name)

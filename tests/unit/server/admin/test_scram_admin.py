@@ -64,7 +64,7 @@ def test_what_is_set_is_stored_told_of_and_described() -> None:
 def test_every_broker_is_told_of_a_removal_at_which_a_broker_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The client asks again. Who is not told goes on to accept the credential."""
+    """The client asks again. A broker that is not notified goes on to accept the credential."""
     cluster = Admin()
     assert cluster.alter([], [upsertion("a")]) == {"a": None}
 
