@@ -2,7 +2,7 @@
 IncrementalAlterConfigs).
 
 Checks in Kafka's order and words (`kafka.server.ZkAdminManager`, `ConfigAdminManager`), then the
-entity's znode, then the notification that makes every broker read it. Needs a controller in the
+entity's znode and the notification that makes every broker read it. Needs a controller in the
 cluster, but any broker may do it; a broker's own configs only that broker.
 """
 
@@ -39,7 +39,6 @@ from kafkapy.security.password_encoder import is_password
 from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
-from kafkapy.zk.stores.znodes import ConfigChange
 from kafkapy.zk.zookeeper import ANY_VERSION
 
 _log = logging.getLogger("kafka.server.ZkAdminManager")
@@ -163,7 +162,6 @@ class ConfigAdmin:
             await self._store.configs.set(entity_type, entity, configs, version)
         except ControllerMoved as moved:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
-        await self._store.configs.notify(ConfigChange(entity_type, entity))
 
     def _check_topic(self, topic: str, configs: Mapping[str, str]) -> None:
         validate_topic_name(topic)

@@ -18,7 +18,6 @@ from kafkapy.server.requests.turns import Pace
 from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
-from kafkapy.zk.stores.znodes import ConfigChange
 
 logger = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -126,7 +125,6 @@ class QuotaAdmin:
             await self._configs.set(entity_type, name, configs, version)
         except ControllerMoved as moved:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
-        await self._configs.notify(ConfigChange(entity_type, name))
 
     async def _place(self, entity: Entity) -> tuple[str, str, Sequence[str]]:
         """Where an entity's quotas are: below what, under which name; and which it may have."""

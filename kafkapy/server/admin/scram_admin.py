@@ -22,7 +22,6 @@ from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Pace, pieces
 from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
-from kafkapy.zk.stores.znodes import ConfigChange
 
 logger = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -125,9 +124,6 @@ class ScramAdmin:
                     mechanism, change.salt, change.salted_password, change.iterations
                 ).text()
             elif configs.pop(mechanism.config, None) is None:
-                # Perhaps a broker removed it, and ended before it told the others: they would go
-                # on to accept it.
-                await self._configs.notify(ConfigChange("users", entity))
                 return ApiError(
                     ErrorCode.RESOURCE_NOT_FOUND,
                     "Attempt to delete a user credential that does not exist",
@@ -137,7 +133,6 @@ class ScramAdmin:
             await self._configs.set("users", entity, configs, version)
         except ControllerMoved as moved:
             return ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved))
-        await self._configs.notify(ConfigChange("users", entity))
         return None
 
 

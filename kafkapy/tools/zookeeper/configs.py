@@ -20,7 +20,6 @@ from kafkapy.security.password_encoder import (
 from kafkapy.tools.config_changes import ConfigChange
 from kafkapy.tools.scram_changes import stored
 from kafkapy.tools.zookeeper.session import with_zookeeper
-from kafkapy.zk.stores import znodes
 from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ZkStore
@@ -147,7 +146,6 @@ def alter(
             await store.configs.begin_broker(node, configs)
             return
         await store.configs.set(kind, node, configs, version, needs_controller=False)
-        await store.configs.notify(znodes.ConfigChange(kind, node))
 
     with_zookeeper(connect, lambda store: until_unchanged(partial(work, store)), properties)
 

@@ -24,7 +24,6 @@ from kafkapy.tools.reassign.states import PartitionState, partition_states
 from kafkapy.tools.zookeeper.session import with_zookeeper
 from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.store import ZkStore
-from kafkapy.zk.stores.znodes import ConfigChange
 from kafkapy.zk.zookeeper import NodeExists
 
 NEEDS_BROKERS = "bootstrap-server needs to be provided when replica reassignments are present."
@@ -185,6 +184,5 @@ async def _change(store: ZkStore, kind: str, name: str, values: Mapping[str, str
         after = {k: v for k, v in {**before, **values}.items() if v is not None}
         if after != before:
             await store.configs.set(kind, name, after, version)
-            await store.configs.notify(ConfigChange(kind, name))
 
     await until_unchanged(attempt)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
+from kafkapy.zk.embedded.znode_tree import parent_of
 from kafkapy.zk.stores import change_notifications, paths
 from kafkapy.zk.stores.fencing import ControllerMoved, create_recursive, ensure
 from kafkapy.zk.stores.znodes import (
@@ -126,8 +127,11 @@ class ConfigStore:
         *,
         needs_controller: bool = True,
     ) -> None:
-        """Replace an entity's configs, if the cluster has a controller. Deletes entities without
-        configs, except topics and brokers.
+        """Replace an entity's configs, if the cluster has a controller, and notify every broker.
+        Deletes entities without configs, except topics and brokers.
+
+        One transaction: a broker that ends between two would leave configs that no other knows of.
+        Kafka's brokers need two.
 
         `version` is that of the configs that these were made from. Kafka overwrites whatever
         another broker has written meanwhile.
@@ -139,32 +143,41 @@ class ConfigStore:
             ControllerMoved: there is no controller, or it changed meanwhile. Retry then.
             BadVersion: the configs were changed since `version`. Read them again.
         """
-        checks = [await self._controller()] if needs_controller else []
+        checks: list[Op] = [await self._controller()] if needs_controller else []
+        notification = _notification(ConfigChange(entity_type, entity_name))
         path, data = paths.config(entity_type, entity_name), encode_config(configs)
         if (
             not configs
             and entity_type in _FORGOTTEN
-            and await self._forget(entity_type, entity_name, checks, version)
+            and await self._forget(entity_type, entity_name, checks, notification, version)
         ):
             return
+        is_there = version != _MISSING
         while True:
+            change = SetData(path, data, version) if is_there else Create(path, data)
             try:
-                if version != _MISSING:
-                    await self._zk.multi([*checks, SetData(path, data, version)])
-                    return
-            except (BadVersion, NoNode) as error:
-                if error.path == paths.CONTROLLER:
-                    raise _moved() from error
-                if version != ANY_VERSION:
-                    await self._expect(path, data, version + 1)
-                    return
-            try:
-                await create_recursive(self._zk, path, data)
+                await self._apply([*checks, change, notification])
                 return
-            except NodeExists:
-                if version == _MISSING:
-                    await self._expect(path, data, 0)
+            except (BadVersion, NoNode, NodeExists) as error:
+                if isinstance(error, NoNode) and not is_there:
+                    await ensure(self._zk, parent_of(path))
+                elif version == ANY_VERSION:
+                    is_there = not is_there  # another has just deleted or created it
+                else:
+                    await self._expect(path, data, 0 if version == _MISSING else version + 1)
                     return
+
+    async def _apply(self, ops: Sequence[Op]) -> None:
+        """Apply a transaction that may check the controller, and may notify."""
+        try:
+            await self._zk.multi(ops)
+        except (BadVersion, NoNode) as error:
+            if error.path == paths.CONTROLLER:
+                raise ControllerMoved("the controller changed meanwhile") from error
+            if not error.path.startswith(paths.CONFIG_CHANGES):
+                raise
+            await ensure(self._zk, paths.CONFIG_CHANGES)  # no broker has ever been there
+            await self._apply(ops)
 
     async def replacing(
         self, entity_type: str, entity_name: str, configs: Mapping[str, str]
@@ -204,11 +217,14 @@ class ConfigStore:
             raise ControllerMoved("there is no controller: configs cannot be changed now")
         return Check(paths.CONTROLLER, stat.version)
 
-    async def _forget(self, entity_type: str, name: str, checks: list[Check], version: int) -> bool:
-        """Delete an entity's node, if it has no children. With a user's last client, also deletes
-        the parent node of clients and, if the user has no configs, the user's node.
+    async def _forget(
+        self, entity_type: str, name: str, checks: list[Op], notification: Op, version: int
+    ) -> bool:
+        """Delete an entity's node, if it has no children, and notify. With a user's last client,
+        also deletes the parent node of clients and, if the user has no configs, the user's node.
         """
-        if not await self._delete(paths.config(entity_type, name), checks, version):
+        ops = [*checks, notification]
+        if not await self._delete(paths.config(entity_type, name), ops, version):
             return False
         user, is_client, _ = name.partition("/clients/")
         if entity_type == "users" and is_client:
@@ -219,30 +235,19 @@ class ConfigStore:
                     await self._delete(paths.config("users", user), checks, version)
         return True
 
-    async def _delete(self, path: str, checks: list[Check], version: int = ANY_VERSION) -> bool:
-        """Delete a node. Returns False if it has children. Raises BadVersion."""
+    async def _delete(self, path: str, ops: list[Op], version: int = ANY_VERSION) -> bool:
+        """Delete a node, with other operations. Returns False if it has children. Raises
+        BadVersion.
+        """
         if version == _MISSING:
             return True
         try:
-            await self._zk.multi([*checks, Delete(path, version)])
+            await self._apply([*ops, Delete(path, version)])
         except NotEmpty:
             return False
-        except (BadVersion, NoNode) as error:
-            if error.path == paths.CONTROLLER:
-                raise _moved() from error
-            if isinstance(error, BadVersion):
-                raise
+        except NoNode:
+            return True
         return True
-
-    async def notify(self, change: ConfigChange) -> None:
-        """Notify every broker to read the entity's configs again."""
-        node = f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}"
-        data, mode = encode_config_change(change), CreateMode.PERSISTENT_SEQUENTIAL
-        try:
-            await self._zk.create(node, data, mode)
-        except NoNode:  # no broker has ever been there
-            await ensure(self._zk, paths.CONFIG_CHANGES)
-            await self._zk.create(node, data, mode)
 
     async def changes(self, watch: Watch | None = None) -> list[int]:
         """The sequence numbers of all notifications, ascending."""
@@ -284,8 +289,10 @@ class ConfigStore:
             return []
 
 
-def _moved() -> ControllerMoved:
-    return ControllerMoved("the controller changed meanwhile")
+def _notification(change: ConfigChange) -> Create:
+    """Tells every broker to read the entity's configs again."""
+    path = f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}"
+    return Create(path, encode_config_change(change), CreateMode.PERSISTENT_SEQUENTIAL)
 
 
 def _change_path(sequence: int) -> str:

@@ -13,8 +13,6 @@ from kafkapy.server.admin.quota_admin import QuotaAdmin, QuotaOp
 from kafkapy.server.admin.scram_admin import Deletion, Described, ScramAdmin, Upsertion
 from kafkapy.server.requests.turns import Turns
 from kafkapy.zk.stores.store import ZkStore
-from kafkapy.zk.stores.znodes import ConfigChange
-from kafkapy.zk.zookeeper import SessionExpired
 from tests.harness.cores.call_counts import counting_comparisons
 from tests.harness.cores.znodes import run, server
 
@@ -59,27 +57,6 @@ def test_what_is_set_is_stored_told_of_and_described() -> None:
     expected = Described("a b", {SHA_256: 8192, SHA_512: 4096})
     assert cluster.describe("a b") == [expected]
     assert cluster.describe() == [expected]
-
-
-def test_every_broker_is_told_of_a_removal_at_which_a_broker_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The client asks again. A broker that is not notified goes on to accept the credential."""
-    cluster = Admin()
-    assert cluster.alter([], [upsertion("a")]) == {"a": None}
-
-    async def end(change: ConfigChange) -> None:
-        raise SessionExpired("/config/changes")
-
-    with monkeypatch.context() as ending:
-        ending.setattr(cluster.store.configs, "notify", end)
-        with pytest.raises(SessionExpired):
-            cluster.alter([Deletion("a", SHA_256)])
-    assert run(cluster.store.configs.changes()) == [0]
-    refusal = cluster.alter([Deletion("a", SHA_256)])["a"]
-    assert refusal is not None
-    assert refusal[0] is ErrorCode.RESOURCE_NOT_FOUND
-    assert run(cluster.store.configs.changes()) == [0, 1]
 
 
 def test_a_quota_that_is_set_at_the_same_time_takes_no_credential_back() -> None:

@@ -24,7 +24,6 @@ from kafkapy.server.changes.acl_changes import AclChangeListener
 from kafkapy.server.changes.change_follower import ChangeFollower
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.zk.stores.store import ZkStore
-from kafkapy.zk.stores.znodes import ConfigChange
 from kafkapy.zk.zookeeper import ConnectionLoss, WatchEvent, WatchKind
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.znodes import server
@@ -115,7 +114,6 @@ def followed(
 
 async def change(store: ZkStore, name: str, configs: dict[str, str]) -> None:
     await store.configs.set("topics", name, configs)
-    await store.configs.notify(ConfigChange("topics", name))
 
 
 @pytest.mark.parametrize("verb", ["changes", "get"])

@@ -12,10 +12,11 @@ from kafkapy.server.changes import config_changes
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.store import ZkStore
-from kafkapy.zk.stores.znodes import ConfigChange
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.znodes import run
 from tests.harness.scripted import admins
+
+_LATER_MS = 1 << 60
 
 Applied = list[tuple[str, str, dict[str, str]]]
 
@@ -31,7 +32,6 @@ def listener(store: ZkStore, applied: Applied, clock: ManualClock) -> ConfigChan
 
 async def change(store: ZkStore, kind: str, name: str, configs: dict[str, str]) -> None:
     await store.configs.set(kind, name, configs)
-    await store.configs.notify(ConfigChange(kind, name))
 
 
 def test_start_applies_everything_then_follows() -> None:
@@ -42,8 +42,9 @@ def test_start_applies_everything_then_follows() -> None:
         def apply(entity_type: str, name: str, configs: Mapping[str, str]) -> None:
             applied.put_nowait((entity_type, name, dict(configs)))
 
-        await store.configs.set("topics", "t", {"a": "1"})
-        await store.configs.set("brokers", "1", {"b": "2"})
+        await change(store, "topics", "t", {"a": "1"})
+        await change(store, "brokers", "1", {"b": "2"})
+        await store.configs.purge_changes([0, 1], _LATER_MS)
         follower = ConfigChangeListener(store, ManualClock(), apply)
         await follower.start()
         assert [applied.get_nowait() for _ in range(applied.qsize())] == [
@@ -66,8 +67,8 @@ def test_each_change_is_applied_once_in_order_and_bad_ones_do_not_stop_the_rest(
     run(change(store, "topics", "b", {"bad": "1"}))
     run(change(store, "topics", "a", {"k": "1"}))
     run(store.zookeeper.create("/config/changes/config_change_0000000002", b"broken"))
-    run(store.zookeeper.create("/config/topics/c", b"broken"))
-    run(store.configs.notify(ConfigChange("topics", "c")))
+    run(change(store, "topics", "c", {"k": "1"}))
+    run(store.zookeeper.set("/config/topics/c", b"broken"))
     run(store.zookeeper.delete("/config/topics/a"))
     run(follower.process())
     assert applied == [("topics", "b", {"bad": "1"}), ("topics", "a", {})]

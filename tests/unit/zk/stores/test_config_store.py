@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.fencing import ControllerMoved
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
-from kafkapy.zk.zookeeper import BadVersion, WatchEvent
+from kafkapy.zk.zookeeper import BadVersion, CreateMode, Op, OpResult, SessionExpired, WatchEvent
 from tests.harness.cores.ports import ManualClock
-from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
+from tests.harness.cores.znodes import ForgetfulZooKeeper, MemoryZooKeeper, run, server
 
 
 def prepared() -> ZkStore:
@@ -85,6 +87,47 @@ def test_a_write_whose_answer_was_lost_counts_as_written(
     assert run(store.configs.get(kind, "n")) == wanted
 
 
+class BriefZooKeeper(MemoryZooKeeper):
+    """A session of a broker that ends after its next write."""
+
+    ends = False
+
+    async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
+        results = await super().multi(ops)
+        if self.ends:
+            raise SessionExpired(ops[0].path)
+        return results
+
+    async def create(
+        self, path: str, data: bytes = b"", mode: CreateMode = CreateMode.PERSISTENT
+    ) -> str:
+        created = await super().create(path, data, mode)
+        if self.ends:
+            raise SessionExpired(path)
+        return created
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted"), [({}, {"k": "2"}), ({"k": "1"}, {"k": "2"}), ({"k": "1"}, {})]
+)
+@pytest.mark.parametrize("kind", ["topics", "clients"])
+def test_every_broker_hears_of_a_change_at_which_a_broker_ends(
+    kind: str, before: dict[str, str], wanted: dict[str, str]
+) -> None:
+    """Else none would apply it before it starts again; a removed password would go on to work."""
+    zookeeper = server()
+    zk, store = BriefZooKeeper(zookeeper), ZkStore(zookeeper.connect())
+    run(store.create_persistent_paths())
+    run(store.election.elect(1, 0))
+    run(store.configs.set(kind, "n", before))
+    heard = run(store.configs.changes())
+    zk.ends = True
+    with pytest.raises(SessionExpired):
+        run(ZkStore(zk).configs.set(kind, "n", wanted))
+    assert run(store.configs.get(kind, "n")) == wanted
+    assert len(run(store.configs.changes())) == len(heard) + 1
+
+
 def test_without_a_controller_nothing_is_written() -> None:
     store = ZkStore(server().connect())
     run(store.create_persistent_paths())
@@ -98,7 +141,6 @@ def test_a_tool_writes_before_any_broker_has_been_there() -> None:
     store = ZkStore(server().connect())
     for configs in ({"SCRAM-SHA-256": "a"}, {"SCRAM-SHA-256": "b"}):
         run(store.configs.set("users", "u", configs, needs_controller=False))
-        run(store.configs.notify(ConfigChange("users", "u")))
         assert run(store.configs.get("users", "u")) == configs
     assert run(store.configs.changes()) == [0, 1]
     run(store.configs.set("users", "u", {}, needs_controller=False))
@@ -129,8 +171,8 @@ def test_notifications_are_numbered_and_watched() -> None:
     store = prepared()
     seen: list[WatchEvent] = []
     assert run(store.configs.changes(seen.append)) == []
-    run(store.configs.notify(ConfigChange("topics", "t")))
-    run(store.configs.notify(ConfigChange("brokers", "1")))
+    run(store.configs.set("topics", "t", {}))
+    run(store.configs.set("brokers", "1", {}))
     assert len(seen) == 1
     assert run(store.zookeeper.children("/config/changes")) == [
         "config_change_0000000000",
@@ -146,7 +188,7 @@ def test_notifications_are_numbered_and_watched() -> None:
 def test_old_notifications_are_purged() -> None:
     store = prepared()
     now_ms = ManualClock().time_ms()
-    run(store.configs.notify(ConfigChange("topics", "t")))
+    run(store.configs.set("topics", "t", {}))
     run(store.configs.purge_changes([0, 5], now_ms + CHANGE_EXPIRATION_MS))
     assert run(store.configs.changes()) == [0]
     run(store.configs.purge_changes([0, 5], now_ms + CHANGE_EXPIRATION_MS + 1))
