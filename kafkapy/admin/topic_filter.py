@@ -10,14 +10,17 @@ from kafkapy.common.topic_partition import INTERNAL_TOPICS
 
 
 class TopicFilter:
-    """Commas mean "or"; spaces and outer quotes are dropped; an empty text matches all."""
+    """Commas mean "or"; spaces and outer quotes are dropped. None matches all, an empty text none:
+    `--delete --topic "$UNSET"` must not delete everything.
+    """
 
     def __init__(self, text: str | None, exclude_internal: bool = False) -> None:
         """
         Raises:
             ConfigError: the text is not a regular expression.
         """
-        self.text = (text or ".*").strip().replace(",", "|").replace(" ", "").strip("\"'")
+        text = ".*" if text is None else text
+        self.text = text.strip().replace(",", "|").replace(" ", "").strip("\"'")
         self._exclude_internal = exclude_internal
         try:
             self._pattern = re.compile(self.text)

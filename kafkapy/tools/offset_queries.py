@@ -79,7 +79,7 @@ def _rule(text: str) -> PartitionFilter:
     match = _RULE.fullmatch(text)
     if match is None:
         raise ConfigError(f"Invalid rule specification: {text}")
-    topics = TopicFilter(match[1])
+    topics = TopicFilter(match[1] or None)
     low = int(match[2] or match[3] or 0)
     high = low + 1 if match[2] else int(match[4]) if match[4] else None
     return lambda tp: (

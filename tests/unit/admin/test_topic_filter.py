@@ -12,7 +12,8 @@ NAMES = ["foo", "foobar", "a.b", "aXb", "__consumer_offsets"]
     ("text", "expected"),
     [
         (None, sorted(NAMES)),
-        ("", sorted(NAMES)),
+        ("", []),
+        (" ", []),
         ("foo", ["foo"]),
         ("foo.*", ["foo", "foobar"]),
         ("a.b", ["a.b", "aXb"]),

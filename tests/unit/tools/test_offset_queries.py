@@ -65,6 +65,7 @@ def test_bad_rules(rules: str) -> None:
 def test_topic_and_partitions() -> None:
     chosen = by_topic_and_partitions("t1|u", "0,5")
     assert [str(tp) for tp in ALL if chosen(tp)] == ["t1-0", "t1-5", "u-0", "u-5"]
+    assert not any(map(by_topic_and_partitions("", None), ALL))
     everything = by_topic_and_partitions(None, None)
     assert all(everything(tp) for tp in ALL)
     with pytest.raises(ConfigError, match="numeric partition ids, but received: 1,x"):

@@ -240,6 +240,16 @@ def test_delete_is_silent_and_takes_a_filter() -> None:
     assert [topic.name for topic in request.topics] == ["plain", "t"]
 
 
+@pytest.mark.parametrize("action", [["--delete"], ["--alter", "--partitions", "9"], ["--describe"]])
+def test_an_empty_name_is_not_every_topic(action: list[str]) -> None:
+    cluster = describing_cluster(DELETE_TOPICS=DELETED, CREATE_PARTITIONS=GROWN)
+    outcome = topics(*action, "--topic", "", cluster=cluster)
+    assert "Topic '' does not exist as expected" in outcome.stderr
+    assert outcome.status == 1
+    assert not cluster.asked(ApiKey.DELETE_TOPICS)
+    assert not cluster.asked(ApiKey.CREATE_PARTITIONS)
+
+
 @pytest.mark.parametrize("action", [["--delete"], ["--alter", "--partitions", "2"], ["--describe"]])
 def test_a_topic_that_is_not_there(action: list[str]) -> None:
     outcome = topics(*action, "--topic", "nope")
