@@ -1,7 +1,8 @@
 """Records the throttles from before a reassignment, in a small file beside the reassignment's.
 
 After the moves Kafka's tool deletes every throttle. Here earlier throttles are saved, and
-`--verify` restores them.
+`--verify` restores them. What the reassignment sets is saved too, so that a run that continues an
+interrupted one does not take its throttles for earlier ones.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Final
 
 from kafkapy.admin.configs import Resource
@@ -22,6 +24,8 @@ _TYPES: Final = {"topic": ResourceType.TOPIC, "broker": ResourceType.BROKER}
 
 Throttles = Mapping[Resource, Mapping[str, str]]
 """Values of throttle configs, by resource and key."""
+
+_Row = tuple[Resource, str, str]
 
 
 class ThrottleRecord:
@@ -36,31 +40,72 @@ class ThrottleRecord:
         Raises:
             JsonInputError: the file is malformed.
         """
-        if not os.path.exists(self.path):
-            return {}
-        root = parse_json(read_text(self.path), f"{self.path} is not a valid JSON")
         found: dict[Resource, dict[str, str]] = {}
-        for row in root.field("previous").items():
-            resource = Resource(_TYPES[row.field("type").text()], row.field("name").text())
-            found.setdefault(resource, {})[row.field("config").text()] = row.field("value").text()
+        for resource, key, value in self._rows("previous"):
+            found.setdefault(resource, {})[key] = value
         return found
 
-    def write(self, previous: Throttles) -> None:
-        """Save the throttles to restore.
+    def earlier(self, present: Throttles) -> dict[Resource, dict[str, str]]:
+        """The throttles to restore, if `present` are set: of those that an interrupted run of this
+        reassignment set, the ones from before that run.
 
         Raises:
+            JsonInputError: the file is malformed.
+        """
+        before, ours = self.read(), set(self._rows("set"))
+        found: dict[Resource, dict[str, str]] = {}
+        for resource, key, value in _rows_of(present):
+            is_ours = (resource, key, value) in ours
+            kept = before.get(resource, {}).get(key) if is_ours else value
+            if kept is not None:
+                found.setdefault(resource, {})[key] = kept
+        return found
+
+    def write(self, previous: Throttles, sets: Throttles = MappingProxyType({})) -> None:
+        """Save the throttles to restore, and add those that are about to be set.
+
+        Raises:
+            JsonInputError: the present file is malformed.
             OSError: the file cannot be written.
         """
-        words = {kind: word for word, kind in _TYPES.items()}
-        rows = [
-            {"type": words[resource.type], "name": resource.name, "config": key, "value": value}
-            for resource, configs in previous.items()
-            for key, value in configs.items()
-        ]
+        ours = dict.fromkeys([*self._rows("set"), *_rows_of(sets)])
+        document = {
+            "version": _VERSION,
+            "previous": [_json(row) for row in _rows_of(previous)],
+            "set": [_json(row) for row in ours],
+        }
         with open(self.path, "w") as file:
-            file.write(json.dumps({"version": _VERSION, "previous": rows}) + "\n")
+            file.write(json.dumps(document) + "\n")
 
     def remove(self) -> None:
         """Remove the file, because nothing must be restored."""
         with suppress(FileNotFoundError):
             os.unlink(self.path)
+
+    def _rows(self, name: str) -> list[_Row]:
+        if not os.path.exists(self.path):
+            return []
+        root = parse_json(read_text(self.path), f"{self.path} is not a valid JSON")
+        rows = root.field(name) if name == "previous" else root.optional(name)
+        return [
+            (
+                Resource(_TYPES[row.field("type").text()], row.field("name").text()),
+                row.field("config").text(),
+                row.field("value").text(),
+            )
+            for row in (rows.items() if rows else ())
+        ]
+
+
+def _rows_of(throttles: Throttles) -> list[_Row]:
+    return [
+        (resource, key, value)
+        for resource, configs in throttles.items()
+        for key, value in configs.items()
+    ]
+
+
+def _json(row: _Row) -> dict[str, str]:
+    resource, key, value = row
+    word = next(word for word, kind in _TYPES.items() if kind is resource.type)
+    return {"type": word, "name": resource.name, "config": key, "value": value}

@@ -46,34 +46,30 @@ def present_throttles(
     return {resource: configs for resource, configs in present.items() if configs}
 
 
-def set_inter_broker_throttle(
-    cluster: Cluster, plan: ThrottlePlan, rate: int, live: Collection[int]
-) -> list[int]:
-    """Throttle copies between brokers; `rate` in bytes a second. Returns the brokers that are down,
-    which need no throttle.
+def inter_broker_throttle(
+    plan: ThrottlePlan, rate: int, live: Collection[int]
+) -> dict[Resource, dict[str, str]]:
+    """The throttle of copies between brokers; `rate` in bytes a second. Brokers that are down need
+    none.
+    """
+    rates = {LEADER_RATE: str(rate), FOLLOWER_RATE: str(rate)}
+    lists = {_topic(topic): dict(lists) for topic, lists in plan.topics.items()}
+    return lists | {_broker(b): dict(rates) for b in plan.brokers if b in live}
+
+
+def log_dir_throttle(brokers: Iterable[int], rate: int) -> dict[Resource, dict[str, str]]:
+    """The throttle of copies between the log directories of brokers; `rate` in bytes a second."""
+    return {_broker(broker_id): {LOG_DIR_RATE: str(rate)} for broker_id in brokers}
+
+
+def set_throttles(cluster: Cluster, throttles: Throttles) -> None:
+    """Set throttles.
 
     Raises:
         ApiError: a broker refused.
     """
-    sets: dict[Resource, ConfigChanges] = {
-        _topic(topic): ConfigChanges(lists) for topic, lists in plan.topics.items()
-    }
-    for broker_id in plan.brokers:
-        if broker_id in live:
-            rates = {LEADER_RATE: str(rate), FOLLOWER_RATE: str(rate)}
-            sets[_broker(broker_id)] = ConfigChanges(rates)
-    alter_many_configs(cluster, sets)
-    return [broker_id for broker_id in plan.brokers if broker_id not in live]
-
-
-def set_log_dir_throttle(cluster: Cluster, brokers: Iterable[int], rate: int) -> None:
-    """Throttle copies between the log directories of brokers; `rate` in bytes a second.
-
-    Raises:
-        ApiError: a broker refused.
-    """
-    change = ConfigChanges({LOG_DIR_RATE: str(rate)})
-    alter_many_configs(cluster, {_broker(broker_id): change for broker_id in brokers})
+    changes = {resource: ConfigChanges(configs) for resource, configs in throttles.items()}
+    alter_many_configs(cluster, changes)
 
 
 def clear_throttles(

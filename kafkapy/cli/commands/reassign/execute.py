@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kafkapy.admin.configs import Resource
 from kafkapy.admin.log_dirs import Replica
 from kafkapy.admin.planning.throttle_plan import planned_moves, throttle_plan
 from kafkapy.admin.reassignments import ReassignmentFailed, running_reassignments
@@ -28,12 +29,13 @@ from kafkapy.cli.views.reassign import (
 from kafkapy.tools.reassign import reassignment
 from kafkapy.tools.reassign.batches import BatchProgress, BatchRun
 from kafkapy.tools.reassign.states import partition_states
-from kafkapy.tools.reassign.throttle_record import ThrottleRecord
+from kafkapy.tools.reassign.throttle_record import ThrottleRecord, Throttles
 from kafkapy.tools.reassign.throttles import (
     clear_throttles,
+    inter_broker_throttle,
+    log_dir_throttle,
     present_throttles,
-    set_inter_broker_throttle,
-    set_log_dir_throttle,
+    set_throttles,
 )
 
 if TYPE_CHECKING:
@@ -99,21 +101,28 @@ class _Throttling:
         return self._options.throttle >= 0 or self._options.replica_alter_log_dirs_throttle >= 0
 
     def begin(self, say: Callable[[str], None]) -> None:
-        """Set what was asked for; note first what others have set."""
-        self._note_previous()
+        """Set what was asked for; note first what others have set, and what will be."""
+        options, plan, moves = self._options, self._plan, throttle_plan(self._moves)
+        copies: dict[Resource, dict[str, str]] = {}
+        dirs: dict[Resource, dict[str, str]] = {}
+        if options.throttle >= 0:
+            copies = inter_broker_throttle(moves, options.throttle, plan.live)
+        if options.replica_alter_log_dirs_throttle >= 0:
+            brokers = sorted({replica.broker_id for replica in plan.log_dirs})
+            dirs = log_dir_throttle(brokers, options.replica_alter_log_dirs_throttle)
+        both = {r: {**copies.get(r, {}), **dirs.get(r, {})} for r in (*copies, *dirs)}
+        self._note(both)
         if not self.wanted:
             return
         say(VERIFY_REMINDER)
-        rate, plan = self._options.throttle, throttle_plan(self._moves)
-        if rate >= 0:
-            down = set_inter_broker_throttle(self._cluster, plan, rate, self._plan.live)
-            say(f"The inter-broker throttle limit was set to {rate} B/s")
-            for broker_id in down:
+        if options.throttle >= 0:
+            set_throttles(self._cluster, copies)
+            say(f"The inter-broker throttle limit was set to {options.throttle} B/s")
+            for broker_id in sorted(set(moves.brokers) - plan.live):
                 self._env.warn(f"Broker {broker_id} is not alive: no throttle was set there.")
-        rate = self._options.replica_alter_log_dirs_throttle
-        if rate >= 0:
-            brokers = sorted({replica.broker_id for replica in self._plan.log_dirs})
-            set_log_dir_throttle(self._cluster, brokers, rate)
+        if options.replica_alter_log_dirs_throttle >= 0:
+            set_throttles(self._cluster, dirs)
+            rate = options.replica_alter_log_dirs_throttle
             say(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
     def end(self, say: Callable[[str], None]) -> None:
@@ -131,26 +140,37 @@ class _Throttling:
         clear_throttles(self._cluster, live, topics, self._record.read())
         self._record.remove()
 
-    def _note_previous(self) -> None:
-        """Throttles while something moves are those of that move, and go with it."""
-        if self._plan.running or self._options.dry_run:
+    def _note(self, sets: Throttles) -> None:
+        """Note what others have set, and what this run sets.
+
+        Throttles while something moves are those of that move, and go with it.
+        """
+        if self._options.dry_run or (self._plan.running and not sets):
             return
-        topics = sorted({tp.topic for tp in self._moves})
-        previous = present_throttles(self._cluster, sorted(self._plan.live), topics)
-        if not previous:
-            self._record.remove()
-            return
+        if self._plan.running:
+            previous = self._record.read()
+        else:
+            topics = sorted({tp.topic for tp in self._moves})
+            present = present_throttles(self._cluster, sorted(self._plan.live), topics)
+            previous = self._record.earlier(present)
+            if not present:
+                self._record.remove()
+                if not sets:
+                    return
         try:
-            self._record.write(previous)
+            self._record.write(previous, sets)
         except OSError as error:
+            if not previous:
+                return
             raise CommandFailed(
                 f"Error: There are throttles that would be lost, and {self._record.path} cannot be"
                 f" written to remember them: {error.strerror}"
             ) from error
-        self._env.warn(
-            f"There are throttles already: {self._record.path} remembers them, --verify puts them"
-            " back."
-        )
+        if previous and not self._plan.running:
+            self._env.warn(
+                f"There are throttles already: {self._record.path} remembers them, --verify puts"
+                " them back."
+            )
 
 
 def _run_batches(

@@ -8,9 +8,10 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.config_def import ResourceType
 from kafkapy.tools.reassign.throttles import (
     clear_throttles,
+    inter_broker_throttle,
+    log_dir_throttle,
     present_throttles,
-    set_inter_broker_throttle,
-    set_log_dir_throttle,
+    set_throttles,
 )
 from tests.harness.scripted.moving_cluster import MovingCluster
 
@@ -26,8 +27,8 @@ def test_they_are_set_where_a_broker_lives() -> None:
     moving = MovingCluster({"t": [[1, 2]]}, down=[3])
     with Cluster("b:9001", connector=moving.scripted.connect) as cluster:
         plan = ThrottlePlan({"t": LISTS}, (1, 3))
-        assert set_inter_broker_throttle(cluster, plan, 500, {1, 2}) == [3]
-        set_log_dir_throttle(cluster, [2], 7)
+        set_throttles(cluster, inter_broker_throttle(plan, 500, {1, 2}))
+        set_throttles(cluster, log_dir_throttle([2], 7))
     assert moving.configs == {
         (2, "t"): LISTS,
         (4, "1"): {LEADER: "500", FOLLOWER: "500"},

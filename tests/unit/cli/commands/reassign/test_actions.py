@@ -116,6 +116,45 @@ def test_throttles_that_others_set_come_back(tool: Tool) -> None:
     assert not Path(record).exists()
 
 
+@pytest.mark.parametrize("rate", ["500", "900"])
+def test_a_run_that_was_cut_off_leaves_no_throttle_for_the_next_one_to_restore(
+    tool: Tool, rate: str
+) -> None:
+    tool.moving.looks = 1
+    tool.moving.set_config(4, "4", leader_replication_throttled_rate="77")
+    before = dict(tool.moving.configs)
+    for _ in range(2):  # each begins moves, which end before anybody verifies
+        tool("--execute", "--throttle", "500")
+        tool("--list")
+        tool("--list")
+    tool("--execute", "--throttle", rate, "--batch-size", "1")
+    assert tool.moving.configs == before
+    assert not Path(f"{tool.path}.throttles").exists()
+
+
+def test_runs_without_a_throttle_keep_the_note_of_earlier_ones(tool: Tool) -> None:
+    tool.moving.looks = 2
+    tool("--execute", "--throttle", "500")
+    tool("--execute", "--additional")
+    tool("--list")
+    tool("--list")
+    tool("--execute")
+    tool("--list")
+    tool("--list")
+    tool("--execute", "--throttle", "500", "--batch-size", "1")
+    assert tool.moving.configs == {}
+
+
+def test_a_throttle_that_others_changed_meanwhile_comes_back(tool: Tool) -> None:
+    tool.moving.looks = 1
+    tool.moving.set_config(4, "4", leader_replication_throttled_rate="77")
+    tool("--execute", "--throttle", "500")
+    tool("--list")
+    tool.moving.set_config(4, "4", leader_replication_throttled_rate="88")
+    tool("--execute", "--throttle", "500", "--batch-size", "1")
+    assert tool.moving.configs == {(4, "4"): {LEADER: "88"}}
+
+
 def test_throttles_stay_if_told_so(tool: Tool) -> None:
     tool.moving.looks = 1
     tool("--execute", "--throttle", "500")
