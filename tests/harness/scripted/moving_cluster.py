@@ -115,6 +115,13 @@ class MovingCluster:
         """Start a partition's reassignment to `target`."""
         self.running[tp] = Move(self.replicas[tp], list(target), looks)
 
+    def delete(self, name: str) -> None:
+        """Delete a topic, its moves and its configs."""
+        for tp in [tp for tp in self.replicas if tp.topic == name]:
+            del self.replicas[tp]
+            self.running.pop(tp, None)
+        self.configs.pop((2, name), None)
+
     def set_config(self, kind: int, name: str, **configs: str) -> None:
         """Set dynamic configs; underscores stand for dots."""
         values = {key.replace("_", "."): value for key, value in configs.items()}
@@ -204,7 +211,15 @@ class MovingCluster:
         )
 
     def _alter_configs(self, request: Any, port: int) -> IncrementalAlterConfigsResponse:
+        topics = {tp.topic for tp in self.replicas}
+        unknown = {
+            r.resource_name
+            for r in request.resources
+            if r.resource_type == 2 and r.resource_name not in topics
+        }
         for resource in request.resources:
+            if resource.resource_name in unknown:
+                continue
             if resource.resource_type == 4:
                 assert port == PORT + int(resource.resource_name), "each broker its own"
             held = self.configs.setdefault((resource.resource_type, resource.resource_name), {})
@@ -218,7 +233,9 @@ class MovingCluster:
         return IncrementalAlterConfigsResponse(
             responses=[
                 AlterConfigsResourceResponse(
-                    resource_type=r.resource_type, resource_name=r.resource_name
+                    error_code=3 if r.resource_name in unknown else 0,
+                    resource_type=r.resource_type,
+                    resource_name=r.resource_name,
                 )
                 for r in request.resources
             ]

@@ -126,17 +126,19 @@ class _Throttling:
             say(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
     def end(self, say: Callable[[str], None]) -> None:
-        """Remove what was set, and put back what was there, now that nothing of ours moves."""
+        """Remove what was set, and put back what was there, unless something still moves."""
         if not self.wanted:
             return
-        others = set(running_reassignments(self._cluster)) - self._plan.targets.keys()
-        if others:
-            self._env.warn("Other partitions move: their throttles stay until --verify.")
+        if running_reassignments(self._cluster):
+            self._env.warn("Partitions still move: the throttles stay until --verify.")
             return
-        topics = sorted({tp.topic for tp in self._moves})
-        for line in clearing_lines(sorted(self._plan.live), topics):
+        names = sorted({tp.topic for tp in self._moves})
+        known = self._cluster.metadata(names, refresh=True)
+        live = sorted(known.brokers)
+        # A topic may have been deleted meanwhile.
+        topics = [name for name in names if known.topics[name].partitions]
+        for line in clearing_lines(live, topics):
             say(line)
-        live = sorted(self._cluster.metadata([], refresh=True).brokers)
         clear_throttles(self._cluster, live, topics, self._record.read())
         self._record.remove()
 

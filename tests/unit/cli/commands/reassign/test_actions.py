@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.api_keys import ApiKey
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.moving_cluster import MovingCluster
 
@@ -187,6 +189,39 @@ def test_batches_end_with_the_throttle_removed(tool: Tool) -> None:
     assert outcome.status == 0
     assert tool.moving.now() == {"t": [[3, 2], [3, 1]]}
     assert tool.moving.configs == {}
+
+
+def test_the_throttle_stays_if_a_batch_is_refused_in_part(tool: Tool) -> None:
+    tool.moving.looks = 0
+    tool.moving.refuse[T1] = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, "not alive")
+    outcome = tool("--execute", "--throttle", "500", "--batch-size", "2")
+    assert outcome.stderr == (
+        "Partitions still move: the throttles stay until --verify.\n"
+        "Error reassigning partition(s):\nt-1: not alive\n"
+    )
+    assert outcome.status == 1
+    assert list(tool.moving.running) == [T0]
+    assert tool.moving.configs[4, "3"] == {LEADER: "500", FOLLOWER: "500"}
+    tool("--cancel")
+    assert tool.moving.configs == {}
+
+
+def test_a_topic_that_is_deleted_meanwhile_keeps_no_throttle_of_the_brokers(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alter = tool.moving.scripted.script[ApiKey.ALTER_PARTITION_REASSIGNMENTS]
+
+    def delete(request: Any, port: int) -> Any:
+        answer = alter(request, port)
+        tool.moving.delete("t")
+        return answer
+
+    monkeypatch.setitem(tool.moving.scripted.script, ApiKey.ALTER_PARTITION_REASSIGNMENTS, delete)
+    words = ("--execute", "--throttle", "500", "--batch-size", "2", "--timeout", "0")
+    outcome = tool(*words)
+    assert "Gave up waiting for t-0, t-1: t-0 does not move any more" in outcome.stderr
+    assert tool.moving.configs == {}
+    assert not Path(f"{tool.path}.throttles").exists()
 
 
 def test_batches_have_a_bar_on_a_terminal(tool: Tool) -> None:
