@@ -15,7 +15,7 @@ from kafkapy.admin.reassignments import ReassignmentFailed, running_reassignment
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools.reassign.reassignment import Execution, begin
+from kafkapy.tools.reassign.reassignment import Execution, begin, heading_for
 
 POLL_S: Final = 0.2
 
@@ -61,7 +61,10 @@ class BatchRun:
         resting = [tp for tp in order if tp not in execution.running]
         todo = [tp for tp in resting if execution.current[tp] != execution.targets[tp]]
         self.left = [*moving, *todo]
-        self._begun = set(moving)
+        # With `--additional`, others may move elsewhere: those are redirected.
+        self._begun = {
+            tp for tp in moving if heading_for(execution.running[tp]) == set(execution.targets[tp])
+        }
         self._total = len(order)
 
     @property

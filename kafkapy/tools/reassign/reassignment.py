@@ -94,7 +94,7 @@ def prepare(
     others = [
         tp
         for tp, move in running.items()
-        if not (resume and tp in targets and set(targets[tp]) == _heading_for(move))
+        if not (resume and tp in targets and set(targets[tp]) == heading_for(move))
     ]
     if others and not additional:
         raise ReassignmentFailed(ALREADY_RUNNING)
@@ -107,7 +107,8 @@ def prepare(
     return Execution(targets, current, file.log_dirs, running, live)
 
 
-def _heading_for(move: Reassignment) -> set[int]:
+def heading_for(move: Reassignment) -> set[int]:
+    """The replicas at the end of a move."""
     return set(move.replicas) - set(move.removing)
 
 

@@ -31,10 +31,10 @@ class Hours:
 class Batched:
     """A run over TARGETS on a cluster whose partitions are all on brokers 1 and 2."""
 
-    def __init__(self, moving: MovingCluster, size: int = 2) -> None:
+    def __init__(self, moving: MovingCluster, size: int = 2, *, additional: bool = False) -> None:
         cluster = Cluster("b:9002", connector=moving.scripted.connect)
         rows = [(tp, tuple(to)) for tp, to in zip(PARTITIONS, TARGETS, strict=True)]
-        plan = prepare(cluster, ReassignmentFile(rows), additional=False, resume=True)
+        plan = prepare(cluster, ReassignmentFile(rows), additional=additional, resume=True)
         self.seen: list[BatchProgress] = []
         self.pauses = 0
         self.interrupt_at: int | None = None
@@ -97,6 +97,16 @@ def test_what_moves_already_is_waited_for_and_not_asked_for_again() -> None:
     batched = Batched(moving, size=1)
     batched.run.run()
     assert batches(moving) == [[0], [1], [2]]
+    assert moving.now() == {"t": TARGETS}
+
+
+def test_what_moves_to_other_brokers_is_redirected() -> None:
+    moving = cluster(looks=2)
+    moving.begin(PARTITIONS[3], [1, 4], 8)
+    moving.begin(PARTITIONS[4], [3, 4], 8)  # its target is where it was before
+    batched = Batched(moving, size=5, additional=True)
+    batched.run.run()
+    assert batches(moving) == [[3, 4, 0, 1, 2]]
     assert moving.now() == {"t": TARGETS}
 
 
