@@ -58,10 +58,11 @@ class JsonNode(NamedTuple):
         for index, value in enumerate(self.value):
             yield JsonNode(value, f"{self.place}[{index}]")
 
-    def integer(self) -> int:
-        """A whole number."""
-        if type(self.value) is not int:
-            raise self._unexpected("`Integer` value")
+    def integer(self, bits: int = 32) -> int:
+        """A whole number of 32 or 64 bits."""
+        limit = 1 << (bits - 1)
+        if type(self.value) is not int or not -limit <= self.value < limit:
+            raise self._unexpected("`Integer` value" if bits == 32 else "`Long` value")
         return self.value
 
     def text(self) -> str:
@@ -95,6 +96,9 @@ def parse_json(text: str, refusal: str) -> JsonNode:
         line = before.count("\n") + 1
         column = len(before) - (before.rfind("\n") + 1) + 1
         raise JsonInputError(f"{refusal} (line {line}, column {column}: {error.msg})") from None
+    except (ValueError, RecursionError) as error:
+        # Thousands of digits or brackets.
+        raise JsonInputError(f"{refusal} ({error})") from None
     return JsonNode(value)
 
 

@@ -47,6 +47,9 @@ def parse_duration(text: str) -> int:
     if match is None or not any(parts) or match[3] in ("T", "t"):
         raise ConfigError(f"Invalid duration '{text}': expected PnDTnHnMnS, such as P7D or PT1H30M")
     days, hours, minutes, seconds = (float((p or "0").replace(",", ".")) for p in parts)
-    total = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    try:
+        total = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    except OverflowError as error:
+        raise ConfigError(f"Invalid duration '{text}': {error}") from error
     milliseconds = total // timedelta(milliseconds=1)
     return -milliseconds if match[1] == "-" else milliseconds

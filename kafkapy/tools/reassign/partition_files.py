@@ -133,7 +133,7 @@ def parse_offsets(text: str) -> dict[TopicPartition, int]:
     partitions = _versioned(text).optional("partitions")
     if partitions is None:
         raise JsonInputError("Missing partitions field")
-    rows = [(_partition(row), row.field("offset").integer()) for row in partitions.items()]
+    rows = [(_partition(row), row.field("offset").integer(64)) for row in partitions.items()]
     twice = duplicates(tp for tp, _ in rows)
     if twice:
         names = ",".join(map(str, twice))

@@ -45,6 +45,10 @@ def test_text_that_is_no_json_has_a_place(text: str, said: str) -> None:
         ('{"p": [{"t": true}]}', "Expected `Integer` value, received boolean true at p[0].t"),
         ('{"p": [{"t": 0.0}]}', "Expected `Integer` value, received number 0.0 at p[0].t"),
         (
+            '{"p": [{"t": -2147483648}, {"t": 2147483648}]}',
+            "Expected `Integer` value, received integer 2147483648 at p[1].t",
+        ),
+        (
             '{"p": [{"t": 1}, {"t": null}]}',
             "Expected `Integer` value, received null null at p[1].t",
         ),
@@ -57,6 +61,12 @@ def test_a_wrong_value_has_a_place(value: str, said: str) -> None:
     with pytest.raises(JsonInputError) as wrong:
         read()
     assert str(wrong.value) == said
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "1" * 5000])
+def test_text_that_python_cannot_hold(text: str) -> None:
+    with pytest.raises(JsonInputError, match=r"^no \("):
+        parse_json(text, "no")
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

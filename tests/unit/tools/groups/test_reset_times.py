@@ -50,7 +50,9 @@ def test_durations(text: str, expected_ms: int) -> None:
     assert parse_duration(text) == expected_ms
 
 
-@pytest.mark.parametrize("text", ["", "P", "PT", "1h", "P1DT", "P1Y", "P1M", "PT1.5H", "P1W"])
+@pytest.mark.parametrize(
+    "text", ["", "P", "PT", "1h", "P1DT", "P1Y", "P1M", "PT1.5H", "P1W", "P9999999999D"]
+)
 def test_bad_durations(text: str) -> None:
     with pytest.raises(ConfigError, match=f"Invalid duration '{text}'"):
         parse_duration(text)

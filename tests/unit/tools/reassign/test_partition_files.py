@@ -124,6 +124,10 @@ def test_offsets() -> None:
             moves({"partition": 0, "offset": 1}, {"partition": 0, "offset": 2}),
             "Offset json file contains duplicate topic partitions: t-0",
         ),
+        (
+            moves({"partition": 0, "offset": 1 << 63}),
+            "Expected `Long` value, received integer 9223372036854775808 at partitions[0].offset",
+        ),
         (moves({"partition": 0}), "No such field exists: `offset` at partitions[0]"),
     ):
         with pytest.raises(JsonInputError) as refused:
