@@ -45,7 +45,7 @@ class _Handshake:
 
     def abort(self) -> None:
         if self.task is not None:
-            self.task.cancel()
+            _cancel_begun(self.task)
 
 
 class ListenerAcceptor:
@@ -80,7 +80,7 @@ class ListenerAcceptor:
         """Stop accepting, and drop unfinished handshakes."""
         self._accepts.close()
         for task in list(self._tasks):
-            task.cancel()
+            _cancel_begun(task)
         for timer in self._delayed.values():
             timer.cancel()
         for delayed in list(self._delayed):
@@ -176,6 +176,13 @@ class ListenerAcceptor:
             logger.info("Failed authentication with %s (SSL handshake failed: %s)", peer, reason)
         finally:
             self._table.unauthenticated.end(handshake)
+
+
+def _cancel_begun(task: asyncio.Task[None]) -> None:
+    """Cancel a task in the next turn. One that is cancelled before its first step never runs, so it
+    would not take back what was counted for it.
+    """
+    asyncio.get_running_loop().call_soon(task.cancel)
 
 
 def _hang_up(accepted: socket.socket) -> None:

@@ -179,6 +179,26 @@ def test_a_handshake_counts_and_has_its_time(tmp_path: Path) -> None:
     assert (table.limits.total, len(table.unauthenticated)) == (0, 0)
 
 
+def test_a_handshake_that_is_closed_before_it_begins_does_not_count(tmp_path: Path) -> None:
+    if not can_make("silent clients of a TLS listener"):
+        return
+    table = ConnectionTable(KafkaConfig({}))
+
+    def crowded_out(login: Any) -> None:
+        login.abort()
+
+    table.unauthenticated.begin = crowded_out  # type: ignore[method-assign]
+
+    async def scenario(port: int) -> None:
+        for _ in range(3):
+            _, silent = await asyncio.open_connection("127.0.0.1", port)
+            await asyncio.sleep(0.05)
+            silent.transport.abort()
+
+    accepting(table, scenario, lambda: TlsContexts.make(tmp_path, "none").broker)
+    assert (table.accepted, table.limits.total) == (3, 0)
+
+
 Accepting = Callable[[int], Coroutine[Any, Any, None]]
 
 
