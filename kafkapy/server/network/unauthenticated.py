@@ -71,8 +71,9 @@ class Unauthenticated:
                 " authenticated yet; the oldest of the address with most of them are closed",
                 self._max,
             )
-        _, host = max((len(logins), host) for host, logins in self._by_host.items())
-        login = next(iter(self._by_host[host]))
+        # Of addresses with as many, the one that began first: never a client that has just come.
+        most = max(self._by_host.values(), key=len)
+        login = next(iter(most))
         self._close(login, "too many others began")
 
     def _close(self, login: Login, reason: str) -> None:

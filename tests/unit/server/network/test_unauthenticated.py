@@ -56,3 +56,11 @@ def test_the_oldest_of_the_address_that_has_most_makes_room(
     assert len(all_of_them) == 4
     [record] = caplog.records  # said once
     assert "kafkapy.max.unauthenticated.connections=4" in record.getMessage()
+
+
+def test_of_addresses_with_as_many_the_first_makes_room(timers: FakeTimers) -> None:
+    all_of_them = bounded(2)
+    logins = [Login(host) for host in "abc"]
+    for each in logins:
+        all_of_them.begin(each)
+    assert [each.closed for each in logins] == [True, False, False]
