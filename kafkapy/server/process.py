@@ -31,13 +31,14 @@ _INPUT_BYTES: Final = 4096
 async def run_until_stopped(broker: Broker) -> int:
     """Start, wait for a signal or a fatal failure, stop; the exit status.
 
-    SIGTERM and SIGINT count once. Before the start is over they end it, with status 1 as with
-    Apache Kafka, for nothing says when it would be over: ZooKeeper may be away.
+    SIGTERM, SIGINT and SIGHUP count once. Before the start is over they end it, with status 1 as
+    with Apache Kafka, for nothing says when it would be over: ZooKeeper may be away.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
+            loop.add_signal_handler(number, stop.set)
     told = loop.create_task(_wait_for(stop))
     failed = loop.create_task(_wait_for(broker.failed))
     try:
@@ -101,8 +102,8 @@ async def _return_memory() -> None:
 
 
 def run(properties: Mapping[str, str], until_eof: bool = False) -> int:
-    """Run a broker in the foreground until SIGTERM or SIGINT, or the end of standard input; the
-    exit status.
+    """Run a broker in the foreground until SIGTERM, SIGINT or SIGHUP, or the end of standard input;
+    the exit status.
 
     Raises:
         ConfigError: the properties are wrong, or the machine does not allow what they say.

@@ -56,13 +56,26 @@ def lived(life: Callable[[], Life]) -> tuple[int, list[str]]:
         return runner.run(run())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_it_once(number: signal.Signals) -> None:
     def start(life: Life) -> None:
         life.may_start.set()
         asyncio.get_running_loop().call_soon(asyncio.get_running_loop().call_soon, _tell, number)
 
     assert lived(lambda: Life(start)) == (0, ["started", "stopping", "stopped"])
+
+
+def test_the_end_of_its_terminal_does_not_end_it_under_nohup() -> None:
+    def start(life: Life) -> None:
+        life.may_start.set()
+        _tell(signal.SIGHUP)
+        life.failed.set()
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert lived(lambda: Life(start)) == (1, ["started"])
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_fatal_failure_ends_it_with_status_1() -> None:
