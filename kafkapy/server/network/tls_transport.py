@@ -29,6 +29,8 @@ of it costs 0.2 s/GB more.
 """
 SENT_BYTES: Final = 1 << 16
 """Encrypted bytes are passed to the socket when there are so many, or at the end of a write."""
+UNREAD_ANSWERS_MAX: Final = 1 << 16
+"""The bytes of TLS's own answers that may wait behind others which the client does not read."""
 
 
 class State(enum.Enum):
@@ -79,6 +81,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._socket: Any = None
         self._connection: asyncio.BufferedProtocol | None = None
         self._is_reading = True
+        self._is_full = False  # the socket's buffer
+        self._unread_answers = 0  # bytes, since it is
 
     async def handshake(self) -> None:
         """Wait until the connection is made. If this is cancelled, the socket is closed.
@@ -120,10 +124,13 @@ class TlsTransport(asyncio.BufferedProtocol):
         return False
 
     def pause_writing(self) -> None:
+        self._is_full = True
         if self._connection is not None:
             self._connection.pause_writing()
 
     def resume_writing(self) -> None:
+        self._is_full = False
+        self._unread_answers = 0
         if self._connection is not None:
             self._connection.resume_writing()
 
@@ -176,6 +183,18 @@ class TlsTransport(asyncio.BufferedProtocol):
                 connection.eof_received()
                 self.close()
         if self._outgoing.pending:  # OpenSSL answers an update of keys, for example
+            self._answer()
+
+    def _answer(self) -> None:
+        """Send an answer of OpenSSL's own. A client may ask for one in every record, and read none
+        of them: the connection, which reads while no request waits, does not bound them.
+        """
+        if self._is_full:
+            self._unread_answers += self._outgoing.pending
+        if self._unread_answers > UNREAD_ANSWERS_MAX:
+            logger.debug("Closing a connection: it does not read the answers of TLS")
+            self.abort()
+        else:
             self._send()
 
     def _decrypt(self, buffer: Any) -> tuple[int, bool]:

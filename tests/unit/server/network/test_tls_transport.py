@@ -16,7 +16,12 @@ from typing import Any
 
 import pytest
 
-from kafkapy.server.network.tls_transport import RECEIVED_BYTES, TlsResources, TlsTransport
+from kafkapy.server.network.tls_transport import (
+    RECEIVED_BYTES,
+    UNREAD_ANSWERS_MAX,
+    TlsResources,
+    TlsTransport,
+)
 from tests.harness.processes.waiting import LIMIT_S
 from tests.harness.scripted.scripted_node import in_loop
 from tests.harness.scripted.transports import FakeTransport
@@ -368,5 +373,27 @@ def test_a_full_socket_pauses_the_connection(contexts: TlsContexts | None) -> No
         assert pair.server.get_write_buffer_size() == 7
         pair.server.set_write_buffer_limits(5)
         assert pair.socket.high == 5
+
+    with_pair(contexts, scenario)
+
+
+def test_a_client_that_reads_no_answers_of_tls_is_closed(contexts: TlsContexts | None) -> None:
+    async def scenario(pair: Pair, contexts: TlsContexts) -> None:
+        def update_keys(size: int) -> None:
+            """OpenSSL answers while it reads."""
+            pair.server._outgoing.write(b"x" * size)
+            pair.feed(pair.ciphertext(b"y"))
+
+        update_keys(UNREAD_ANSWERS_MAX + 1)  # the client reads
+        for _ in range(2):
+            pair.server.pause_writing()
+            update_keys(UNREAD_ANSWERS_MAX)
+            pair.server.resume_writing()
+        assert not pair.socket.aborted
+        pair.server.pause_writing()
+        update_keys(UNREAD_ANSWERS_MAX)
+        pair.socket.sent = b""
+        update_keys(1)
+        assert (pair.socket.aborted, pair.socket.sent) == (True, b"")
 
     with_pair(contexts, scenario)
