@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import select
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -188,7 +189,8 @@ class Connection(asyncio.BufferedProtocol):
     def quiet_ms(self, now_ms: int) -> int:
         """The time for which the peer has been idle. While responses wait, it is idle if it reads
         none of their bytes, whatever it sends; otherwise if it sends nothing and no response is
-        due. Call this regularly: bytes read since the last call count as activity now, as in Kafka.
+        due. A peer that has left waits for nothing. Call this regularly: bytes read since the last
+        call count as activity now, as in Kafka.
         """
         unsent = self._unsent_bytes()
         taken = self._given_bytes - unsent
@@ -198,7 +200,19 @@ class Connection(asyncio.BufferedProtocol):
         if unsent:
             return now_ms - self._taken_ms
         self._taken_ms = now_ms
-        return now_ms - self.last_active_ms if self.is_idle else 0
+        return now_ms - self.last_active_ms if self.is_idle or self._has_left() else 0
+
+    def _has_left(self) -> bool:
+        """Whether the peer has hung up while it is not read, which the event loop does not see."""
+        transport = self._transport
+        if self._reading or transport is None or transport.is_closing():
+            return False
+        socket = transport.get_extra_info("socket")
+        if socket is None:  # in the simulator
+            return False
+        events = select.poll()
+        events.register(socket.fileno(), select.POLLRDHUP)
+        return bool(events.poll(0))
 
     def _unsent_bytes(self) -> int:
         if self._transport is None:

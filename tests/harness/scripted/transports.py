@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class FakeTransport:
     """Records what a connection does to its socket."""
@@ -13,9 +15,10 @@ class FakeTransport:
         self.closing = False
         self.aborted = False
         self.unsent = 0  # bytes that the peer does not take
+        self.socket: Any = None
 
-    def get_extra_info(self, name: str) -> tuple[str, int] | None:
-        return (self.host, 1234) if name == "peername" else None
+    def get_extra_info(self, name: str) -> Any:
+        return {"peername": (self.host, 1234), "socket": self.socket}.get(name)
 
     def set_write_buffer_limits(self, high: int) -> None:
         self.high = high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,23 @@ def test_only_idle_connections_are_closed() -> None:
     closing: list[Callable[[], bool]] = [c.transport.is_closing for c in (idle, busy, parked)]
     assert [is_closing() for is_closing in closing] == [True, False, False]
     assert table.idle_closed == 1
+
+
+def test_a_client_that_left_while_its_requests_wait_is_idle() -> None:
+    table = ConnectionTable(KafkaConfig({"connections.max.idle.ms": "100"}))
+    client = Client(table)
+    client.transport.socket, peer = socket.socketpair()
+    client.dispatcher.outcomes = {1: Pending(blocks=True)}
+    client.send(frame(1) + frame(2))
+    assert not client.transport.reading
+    table.close_idle(500)
+    assert not client.transport.closing  # it waits for its answers
+    peer.close()
+    table.close_idle(100)
+    assert not client.transport.closing
+    table.close_idle(101)
+    assert client.transport.closing
+    client.transport.socket.close()
 
 
 def test_a_client_that_takes_nothing_is_closed_whatever_it_sends() -> None:
