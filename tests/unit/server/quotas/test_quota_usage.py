@@ -7,6 +7,7 @@ import math
 import pytest
 
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.quotas import quota_usage
 from kafkapy.server.quotas.quota_usage import (
     PAUSE_MS_MAX,
     QUIET_MS,
@@ -83,3 +84,14 @@ def test_who_is_quiet_for_an_hour_is_forgotten() -> None:
     ledger.usage(7, 1, NOW_MS + 1000)
     ledger.usage(100, 1, NOW_MS + QUIET_MS)
     assert [client for client, _ in ledger.items()] == [7, 100]
+
+
+def test_beyond_the_bound_the_quietest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota_usage, "USAGES_MAX", 8)
+    ledger: Ledger[int] = Ledger(windows())
+    for key in (*range(8), 0):
+        ledger.usage(key, 1, NOW_MS + 10 * (key or 9))
+    oldest = ledger.usage(0, 1, NOW_MS + 100)
+    ledger.usage(8, 1, NOW_MS + 101)
+    assert sorted(key for key, _ in ledger.items()) == [0, 3, 4, 5, 6, 7, 8]
+    assert ledger.usage(0, 1, NOW_MS + 102) is oldest
