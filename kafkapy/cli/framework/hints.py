@@ -142,6 +142,7 @@ def hint(error: BaseException, words: Sequence[str]) -> str | None:
         _of_option(str(error), words)
         or _of_config(str(error))
         or _of_json(str(error), words)
+        or _of_listener(str(error))
         or next((h for each in chain if (h := OF_CAUSE.get(type(each).__name__))), None)
         or next((h for e in chain if isinstance(e, ApiError) and (h := OF_CODE.get(e.code))), None)
         or next((h for e in chain for p, h in OF_TEXT if re.search(p, str(e))), None)
@@ -175,6 +176,16 @@ def _of_config(text: str) -> str | None:
     near = difflib.get_close_matches(unknown[1], TOPIC_CONFIGS.keys, n=1)
     return (
         f"did you mean {near[0]}?" if near else "kafkapy configs --describe --all shows the names"
+    )
+
+
+def _of_listener(text: str) -> str | None:
+    """The properties of a broker that cannot listen, which no option of a client tells."""
+    if re.search(r" cannot be bound: (?!Address already in use)", text) is None:
+        return None
+    return (
+        "a broker listens on a name or an address of this machine, and on a port that this user may"
+        " have: correct the property"
     )
 
 

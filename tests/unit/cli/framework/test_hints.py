@@ -67,6 +67,12 @@ def test_what_was_said_in_the_background_is_not_said_again() -> None:
     assert hint(CommandFailed(f"It ended with 1.\n  {said}\n  Hint: stop it"), ["server"]) is None
 
 
+def test_a_broker_that_cannot_listen_has_no_bootstrap_server() -> None:
+    for reason in ("Name or service not known", "Cannot assign requested address"):
+        text = f"listeners=PLAINTEXT://a..b:9092 cannot be bound: {reason}"
+        assert "correct the property" in (hint(caused(text, socket.gaierror()), ["server"]) or "")
+
+
 def test_a_config_that_was_meant() -> None:
     assert hint(ConfigError("Unknown topic config name: retentoin.ms"), []) == (
         "did you mean retention.ms?"
