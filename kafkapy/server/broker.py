@@ -121,6 +121,7 @@ class Broker:
             config, self._connection_limits, quotas.connections, quotas.creations
         )
         self._connection_limits.on_change = self._connections.close_excess
+        self._connection_limits.spawn = self._tasks.spawn
         self._passwords = DynamicPasswords(config.properties, self.random.bytes)
         self._bind = machine.bind
         self._features = ClusterFeatures(supported_features(config))

@@ -10,16 +10,19 @@ broker's `max.connections` does not stop it.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, Final
 
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
-from kafkapy.server.config.addresses import numeric_address
+from kafkapy.server.config.addresses import numeric_address, resolve
 from kafkapy.server.config.broker_config_table import INT_MAX
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.storage.file_records import open_files_for_logs
+
+logger = logging.getLogger("kafka.network.SocketServer")
 
 _MAX: Final = "max.connections"
 _PER_IP: Final = "max.connections.per.ip"
@@ -65,6 +68,8 @@ class ConnectionLimits:
         """
         self.total = 0
         self.on_change: Callable[[], None] = lambda: None
+        # Runs the look-ups of names; until it is there, limits of names wait for the next `update`.
+        self.spawn: Callable[[Coroutine[Any, Any, None]], None] | None = None
         self._of_brokers = config.inter_broker_listener
         self._sockets_max = sockets_at_most(descriptors)
         self._per_host: Counter[str] = Counter()
@@ -91,6 +96,9 @@ class ConnectionLimits:
         }
         self._max, self._max_per_ip = most, per_ip
         self._overrides, self._max_of_listeners = overrides, of_listeners
+        names = [host for host in overrides if numeric_address(host) is None]
+        if names and self.spawn is not None:
+            self.spawn(_look_up(names, overrides))
         self._wake()
         self.on_change()
 
@@ -146,6 +154,16 @@ class ConnectionLimits:
         for left in waiting:
             if not left.done():
                 left.set_result(None)
+
+
+async def _look_up(names: Iterable[str], overrides: dict[str, int]) -> None:
+    """Add the addresses of names to overrides, for connections have addresses only."""
+    for name in names:
+        address = await resolve(name)
+        if address is None:
+            logger.error("%s: the address of %s cannot be found", _OVERRIDES, name)
+        else:
+            overrides.setdefault(address, overrides[name])
 
 
 def _value(given: Mapping[str, str], key: str, name: str = "") -> int:

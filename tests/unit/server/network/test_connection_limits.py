@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.network import connection_limits
 from kafkapy.server.network.connection_limits import (
     BROKERS_RESERVE,
     ConnectionLimits,
@@ -96,3 +97,20 @@ def test_connections_leave_descriptors_for_logs_and_brokers() -> None:
     for _ in range(BROKERS_RESERVE):
         limits.count("B", "b")
     assert not limits.has_room("B")
+
+
+def test_an_override_may_name_a_host(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def resolve(name: str) -> str | None:
+        return {"alice": "10.0.0.1", "bob": "10.0.0.2"}.get(name)
+
+    monkeypatch.setattr(connection_limits, "resolve", resolve)
+    limits = ConnectionLimits(KafkaConfig(TWO))
+    limits.spawn = asyncio.run
+    text = "alice:1,nobody:1,bob:1,10.0.0.2:2"
+    limits.update({"max.connections.per.ip": "0", "max.connections.per.ip.overrides": text})
+    entered = [limits.enter("A", f"10.0.0.{n}") is None for n in (1, 1, 2, 2, 2, 3)]
+    assert entered == [True, False, True, True, False, False]
+    [record] = caplog.records
+    assert "the address of nobody cannot be found" in record.getMessage()
