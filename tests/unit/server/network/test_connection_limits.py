@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.server.network import connection_limits
 from kafkapy.server.network.connection_limits import (
     BROKERS_RESERVE,
@@ -33,12 +33,15 @@ TWO = {
 )
 def test_overrides(text: str, limits: dict[str, int]) -> None:
     assert parse_overrides(text) == limits
+    BROKER_CONFIGS.parse("max.connections.per.ip.overrides", text)
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1", "10.0.0.1:many", "10.0.0.1:-1", "10.0.0.1:²", "5"])
 def test_overrides_that_cannot_be_read_are_named(text: str) -> None:
     with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides=.* host:limit"):
         parse_overrides(f"10.0.0.2:1,{text}")
+    with pytest.raises(ConfigError, match="must be a list of host:limit"):
+        BROKER_CONFIGS.parse("max.connections.per.ip.overrides", f"10.0.0.2:1,{text}")
 
 
 def test_the_listener_of_brokers_is_protected_if_there_are_others() -> None:
