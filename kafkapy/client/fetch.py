@@ -163,10 +163,15 @@ def _question(
 def _fetch(
     cluster: Cluster, topic_partition: TopicPartition, offset: int, question: _Question
 ) -> tuple[Any | None, bool]:
-    """The partition's response (None: the leader moved, try again), and whether a quota applied."""
+    """The partition's response (None: try again, the leader moved or a quota held it back), and
+    whether a quota applied.
+    """
     try:
         response = question.answer(cluster)
         code = ErrorCode(response.error_code)
+        if code is ErrorCode.NONE and not response.responses:
+            cluster.pause()  # a quota held it back: then there is no row
+            return None, True
         if code is ErrorCode.NONE:
             partition = response.responses[0].partitions[0]
             code = ErrorCode(partition.error_code)

@@ -108,6 +108,17 @@ def test_a_throttled_answer_is_not_a_gap() -> None:
     assert len(scripted.asked(ApiKey.FETCH)) == 2
 
 
+def test_a_throttled_answer_without_rows_is_asked_again() -> None:
+    """As Kafka answers, and we do: nothing of what was read, and how long to wait."""
+    log = Log([(0, 3), (3, 3)], end=6)
+    cluster, scripted = cluster_on(log)
+    answers = iter((log.answer, lambda *_: FetchResponse(throttle_time_ms=10), log.answer))
+    scripted.script[ApiKey.FETCH] = lambda request, port: next(answers)(request, port)
+    fetched = list(fetch_batches(cluster, TP, 0, 6, max_bytes=len(log.batches[0][2])))
+    assert bases(fetched) == [0, 3]
+    assert len(scripted.asked(ApiKey.FETCH)) == 3
+
+
 def test_records_that_do_not_come_are_a_timeout() -> None:
     cluster, _ = cluster_on(Log([(0, 3)], end=3))
     cluster.api_timeout_ms = 50
