@@ -45,14 +45,16 @@ def read_topic(servers: str, topic: str, read_committed: bool) -> list[Record]:
             "bootstrap.servers": servers,
             "group.id": "kafkapy.testing",  # librdkafka wants one; nothing is committed
             "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",  # of records that are deleted meanwhile
             "enable.partition.eof": True,
             "isolation.level": "read_committed" if read_committed else "read_uncommitted",
             "log_level": 0,
         }
     )
+    first = confluent_kafka.OFFSET_BEGINNING  # not 0: retention may have deleted that
     try:
         consumer.assign(
-            [confluent_kafka.TopicPartition(topic, index, 0) for index in found.partitions]
+            [confluent_kafka.TopicPartition(topic, index, first) for index in found.partitions]
         )
         _read_to_the_ends(consumer, len(found.partitions), records)
     finally:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
@@ -64,6 +64,16 @@ def write(broker: KafkaBroker, topic: str, *values: str, **settings: str) -> Non
 
 def values(broker: KafkaBroker, topic: str) -> list[bytes | None]:
     return [record.value for record in broker.records(topic)]
+
+
+def test_records_behind_deleted_ones_are_read() -> None:
+    with KafkaBroker() as broker:
+        topic = broker.create_topic("orders")
+        write(broker, topic, "0", "1", "2")
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+        for deleted in admin.delete_records([TopicPartition(topic, 0, 2)]).values():
+            deleted.result(30)
+        assert values(broker, topic) == [b"2"]
 
 
 def test_what_a_client_writes_is_read() -> None:
