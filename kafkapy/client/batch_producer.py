@@ -227,10 +227,12 @@ class BatchProducer:
             raise DeliveryError(error.message) from None
 
     def _identify(self, topic_partition: TopicPartition, waiting: _Waiting) -> None:
-        """Assign a batch's producer id and sequence, unless it has those of an earlier attempt."""
+        """Assign a batch's producer id and sequence, unless it has those of an earlier attempt:
+        that may have been written, and only they show it to the leader.
+        """
         if self._identity is None:
             self._identity = self._new_identity()
-        if waiting.identity == self._identity:
+        if waiting.identity is not None and (waiting.tries or waiting.identity == self._identity):
             return
         waiting.identity = self._identity
         if self._settings.idempotent:
@@ -301,8 +303,10 @@ class BatchProducer:
                 f"{topic_partition}: {message}; given up after {waiting.tries} attempts "
                 f"(delivery.timeout.ms={self._settings.delivery_timeout_ms})"
             )
-        elif following is _Next.NEW_IDENTITY and waiting.identity == self._identity:
-            self._start_anew(topic_partition, message)
+        elif following is _Next.NEW_IDENTITY:
+            if waiting.identity == self._identity:
+                self._start_anew(topic_partition, message)
+            waiting.identity = None
         return following
 
     def _halve(self, queue: deque[_Waiting]) -> None:
@@ -321,7 +325,7 @@ class BatchProducer:
         queue.extendleft(reversed(parts))
 
     def _start_anew(self, topic_partition: TopicPartition, message: str) -> None:
-        """Get another producer id, and start sequences at 0 for all unacknowledged batches."""
+        """Get another producer id, and start sequences at 0 for all batches from now on."""
         if self._transaction is not None:
             raise DeliveryError(f"{topic_partition}: {message}")
         for leader in list(self._under_way):

@@ -65,9 +65,10 @@ class ScriptedLeaders:
         """The values of all partitions, one after the other, each in the order of its log."""
         return [row.value for _, rows in sorted(self.log.items()) for row in rows]
 
-    def forget_producers(self) -> None:
-        """Drop all producer state, as an unclean leader election does."""
-        self._last.clear()
+    def forget_producers(self, only: TopicPartition | None = None) -> None:
+        """Drop producer state, all or that of a partition, as an unclean leader election does."""
+        kept = {} if only is None else {at: n for at, n in self._last.items() if at[0] != only}
+        self._last = kept
 
     def _leader(self, index: int) -> int:
         return self.leaders[index % len(self.leaders)]

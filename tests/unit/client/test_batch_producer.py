@@ -111,6 +111,26 @@ def test_what_the_log_forgot_is_written_by_another_producer_id() -> None:
     assert brokers.identities == 2
 
 
+def test_a_batch_that_may_be_written_keeps_its_producer_id() -> None:
+    """Another partition's log has lost its end, and the answer for this one is lost."""
+    brokers = ScriptedLeaders({"t": 2}, (1, 2))
+    producer = producer_on(brokers)
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    for value in ("a", "b"):
+        producer.send(first, batch_of(value))
+        producer.send(second, batch_of(value.upper()))
+    producer.flush()
+    brokers.forget_producers(first)
+    brokers.faults = [None, LOST_ANSWER]
+    for value in ("c", "d"):
+        producer.put(first, batch_of(value))
+        producer.put(second, batch_of(value.upper()))
+    producer.flush()
+    assert brokers.values() == [b"a", b"b", b"c", b"d", b"A", b"B", b"C", b"D"]
+    assert brokers.identities == 2
+    assert not brokers.faults
+
+
 def test_a_broker_that_has_just_started_may_know_of_no_topic() -> None:
     brokers = ScriptedLeaders({"t": 1}, (1, 2), [None, MOVES])
     producer = producer_on(brokers)
