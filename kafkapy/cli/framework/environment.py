@@ -8,19 +8,27 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
     from kafkapy.client.transport import Connector
 
 
+def _nowhere(mode: str) -> TextIO:
+    """A stream without an end: it lives as long as the process."""
+    return cast("TextIO", open(os.devnull, mode))
+
+
 @dataclass(slots=True)
 class Environment:
-    """One run. `debug` asks for tracebacks; a `connector` replaces sockets."""
+    """One run. `debug` asks for tracebacks; a `connector` replaces sockets.
 
-    stdin: TextIO = field(default_factory=lambda: sys.stdin)
-    stdout: TextIO = field(default_factory=lambda: sys.stdout)
-    stderr: TextIO = field(default_factory=lambda: sys.stderr)
+    A stream that the process was started without (`>&-`) is empty, or takes everything.
+    """
+
+    stdin: TextIO = field(default_factory=lambda: sys.stdin or _nowhere("r"))
+    stdout: TextIO = field(default_factory=lambda: sys.stdout or _nowhere("w"))
+    stderr: TextIO = field(default_factory=lambda: sys.stderr or _nowhere("w"))
     debug: bool = False
     connector: Connector | None = None
 
@@ -36,7 +44,7 @@ class Environment:
 
     def abandon_stdout(self) -> None:
         """Forget a stdout whose reader went away, so that flushing at exit does not fail."""
-        self.stdout = open(os.devnull, "w")  # noqa: SIM115 (it lives as long as the process)
+        self.stdout = _nowhere("w")
         sys.stdout = self.stdout
 
     def write(self, text: str) -> None:

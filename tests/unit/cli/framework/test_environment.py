@@ -31,6 +31,19 @@ def test_who_is_looking() -> None:
     assert not Environment(stdin=screen, stdout=pipe).on_terminal
 
 
+def test_a_closed_stream_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`kafkapy ... >&- 2>&-`: what is to be done is done, and nobody is told."""
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    env = Environment()
+    env.line("lost")
+    env.warn("lost too")
+    assert not env.on_terminal
+    assert env.stdin.read() == ""
+    for stream in (env.stdin, env.stdout, env.stderr):
+        stream.close()
+
+
 def test_an_abandoned_stdout_takes_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     env = Environment()
