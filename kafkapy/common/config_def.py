@@ -182,7 +182,8 @@ def parse_value(name: str, kind: ConfigType, text: str | None) -> ConfigValue:
     if kind in (ConfigType.INT, ConfigType.SHORT, ConfigType.LONG):
         word = kind.name.lower()
         limit = 1 << (_BITS[word] - 1)
-        if re.fullmatch(r"[+-]?[0-9]+", text) and -limit <= int(text) < limit:
+        # Python reads no number of more than 4,300 digits.
+        if re.fullmatch(r"[+-]?[0-9]{1,4000}", text) and -limit <= int(text) < limit:
             return int(text)
         size = f"{_BITS[word]}-bit integer"
         raise ConfigError(

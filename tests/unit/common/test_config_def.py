@@ -52,6 +52,7 @@ def test_values(kind: ConfigType, text: str | None, value: ConfigValue) -> None:
         (ConfigType.INT, "", "Not a number of type INT"),
         (ConfigType.SHORT, "32768", "Not a number of type SHORT"),
         (ConfigType.LONG, "9223372036854775808", "Not a number of type LONG"),
+        (ConfigType.LONG, "9" * 5000, "Not a number of type LONG"),
         (ConfigType.DOUBLE, "half", "Not a number of type DOUBLE"),
     ],
 )
