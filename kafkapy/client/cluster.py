@@ -15,7 +15,7 @@ from kafkapy.client.channel import Allocate, Channel, zeroed
 from kafkapy.client.coordinators import GROUP_KEY_TYPE, find_coordinator
 from kafkapy.client.metadata import Broker, ClusterMetadata, TopicMetadata, cluster_metadata
 from kafkapy.client.offsets import OffsetResult, list_offsets
-from kafkapy.client.properties import int_property
+from kafkapy.client.properties import milliseconds
 from kafkapy.client.security import security_from
 from kafkapy.client.transport import Connector, connect
 from kafkapy.common.comma_separated import comma_separated
@@ -69,9 +69,9 @@ class Cluster:
         """
         properties = properties or {}
         self.client_id = properties.get("client.id", client_id)
-        self.request_timeout_ms = int_property(properties, "request.timeout.ms", REQUEST_TIMEOUT_MS)
-        self.api_timeout_ms = int_property(properties, "default.api.timeout.ms", API_TIMEOUT_MS)
-        self._backoff_ms = int_property(properties, "retry.backoff.ms", RETRY_BACKOFF_MS)
+        self.request_timeout_ms = milliseconds(properties, "request.timeout.ms", REQUEST_TIMEOUT_MS)
+        self.api_timeout_ms = milliseconds(properties, "default.api.timeout.ms", API_TIMEOUT_MS)
+        self._backoff_ms = milliseconds(properties, "retry.backoff.ms", RETRY_BACKOFF_MS)
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
         self._security = security_from(properties)
         self._connector = connector or connect
@@ -385,7 +385,8 @@ def parse_bootstrap_servers(text: str) -> list[tuple[str, int]]:
     for part in comma_separated(text):
         host, separator, port = part.rpartition(":")
         host = host.rpartition("://")[2].strip("[]")
-        if not separator or not host or not port.isdigit() or int(port) > 65535:
+        is_number = port.isascii() and port.isdigit()
+        if not separator or not host or not is_number or int(port) > 65535:
             raise ConfigError(f"Invalid url in bootstrap.servers: {part}")
         servers.append((host, int(port)))
     if not servers:

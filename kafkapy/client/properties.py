@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import parse_properties
+
+_INT_MAX: Final = 2**31 - 1
 
 
 def load_properties(path: str) -> dict[str, str]:
@@ -52,3 +55,21 @@ def int_property(properties: Mapping[str, str], name: str, default: int) -> int:
         raise ConfigError(
             f"Invalid value {text} for configuration {name}: Not a number of type INT"
         ) from None
+
+
+def milliseconds(properties: Mapping[str, str], name: str, default: int) -> int:
+    """A time in ms, 0 or more, or `default` without the property.
+
+    Raises:
+        ConfigError: the value is none.
+    """
+    value = int_property(properties, name, default)
+    if value < 0:
+        raise ConfigError(
+            f"Invalid value {value} for configuration {name}: Value must be at least 0"
+        )
+    if value > _INT_MAX:
+        raise ConfigError(
+            f"Invalid value {value} for configuration {name}: Not a number of type INT"
+        )
+    return value

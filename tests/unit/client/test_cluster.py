@@ -180,7 +180,7 @@ def test_bootstrap_servers(text: str, expected: list[tuple[str, int]]) -> None:
     assert parse_bootstrap_servers(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:x", "a:65536"])
+@pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:x", "a:65536", "a:²"])
 def test_bad_bootstrap_servers(text: str) -> None:
     with pytest.raises(ConfigError, match=r"bootstrap\.servers"):
         parse_bootstrap_servers(text)
@@ -189,6 +189,9 @@ def test_bad_bootstrap_servers(text: str) -> None:
 def test_a_bad_timeout_is_named() -> None:
     with pytest.raises(ConfigError, match=r"Invalid value soon for configuration request\.timeout"):
         Cluster("b:1", {"request.timeout.ms": "soon"})
+    for name in ("request.timeout.ms", "default.api.timeout.ms", "retry.backoff.ms"):
+        with pytest.raises(ConfigError, match=f"{name}: Value must be at least 0"):
+            Cluster("b:1", {name: "-1"})
 
 
 def test_error_codes_reach_one_level_down() -> None:

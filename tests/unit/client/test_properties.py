@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.client.properties import int_property, load_properties, parse_assignments
+from kafkapy.client.properties import (
+    int_property,
+    load_properties,
+    milliseconds,
+    parse_assignments,
+)
 from kafkapy.common.errors import ConfigError
 
 
@@ -33,3 +38,11 @@ def test_whole_numbers() -> None:
     assert int_property({}, "a", 1) == 1
     with pytest.raises(ConfigError, match="Invalid value x for configuration a: Not a number"):
         int_property({"a": "x"}, "a", 1)
+
+
+def test_times_are_those_of_javas_clients() -> None:
+    assert milliseconds({"a": "0"}, "a", 1) == 0
+    with pytest.raises(ConfigError, match="Invalid value -1 for configuration a: Value must be"):
+        milliseconds({"a": "-1"}, "a", 1)
+    with pytest.raises(ConfigError, match="2147483648 for configuration a: Not a number of type"):
+        milliseconds({"a": "2147483648"}, "a", 1)
