@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
+import io
 import sys
 from types import TracebackType
+from typing import Final
 
 from kafkapy.cli.framework.command_line import run
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.common.java_environment import have_kerberos_config
+
+_ESCAPED: Final = "kafkapy.escaped"
+
+
+def escaped(error: UnicodeError) -> tuple[str, int]:
+    """Letters that an encoding lacks, as Java and JSON write them: in UTF-16, such as \\u65e5."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2)), error.end
+
+
+def write_whatever_comes() -> None:
+    """Make stdout escape letters that the locale lacks: groups have names from elsewhere."""
+    codecs.register_error(_ESCAPED, escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors=_ESCAPED)
 
 
 def surprise(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -24,6 +44,7 @@ def surprise(kind: type[BaseException], error: BaseException, trace: TracebackTy
 def main() -> None:
     """Run the command line of this process, and end it."""
     sys.excepthook = surprise
+    write_whatever_comes()
     have_kerberos_config()
     try:
         sys.exit(run(sys.argv[1:], Environment()))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def _nowhere(mode: str) -> TextIO:
     """A stream without an end: it lives as long as the process."""
-    return cast("TextIO", open(os.devnull, mode))
+    return cast("TextIO", open(os.devnull, mode, errors="replace"))
 
 
 @dataclass(slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import json
 import sys
 
 import pytest
 
-from kafkapy.cli.main import surprise
+from kafkapy.cli.main import surprise, write_whatever_comes
 
 
 def test_what_nobody_expected_is_one_line(
@@ -21,3 +23,16 @@ def test_what_nobody_expected_is_one_line(
     monkeypatch.setattr(sys, "argv", ["kafkapy", "topics", "--debug"])
     surprise(ValueError, ValueError("odd"), None)
     assert "ValueError: odd" in capsys.readouterr().err
+
+
+def test_a_locale_without_the_letters_of_a_name_gets_escapes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also in JSON, which reads them back."""
+    raw, name = io.BytesIO(), "grün-日本-\U0001f600"
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, "latin-1"))
+    write_whatever_comes()
+    sys.stdout.write(f'"{name}"')
+    sys.stdout.flush()
+    assert raw.getvalue() == b'"gr\xfcn-\\u65e5\\u672c-\\ud83d\\ude00"'
+    assert json.loads(raw.getvalue().decode("latin-1")) == name
