@@ -89,6 +89,10 @@ def report(env: Environment, error: KafkapyError, words: Sequence[str]) -> ExitS
     """One line for what went wrong, one for what to do where that is known, and where help is."""
     if env.debug:
         raise error
+    try:
+        env.stdout.flush()
+    except BrokenPipeError:
+        env.abandon_stdout()  # stderr may have a reader still
     env.warn(str(error))
     from kafkapy.cli.framework import hints
 

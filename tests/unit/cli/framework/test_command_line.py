@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from typing import NoReturn
@@ -9,7 +10,11 @@ from typing import NoReturn
 import pytest
 
 from kafkapy import __version__
+from kafkapy.cli.framework.command_line import report
 from kafkapy.cli.framework.command_table import COMMANDS
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus
+from kafkapy.common.errors import KafkapyError
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster
 
@@ -96,6 +101,21 @@ def test_a_reader_that_went_away_is_no_fault() -> None:
     )
     assert done.stderr == ""
     assert done.stdout.startswith("Usage: kafkapy")
+
+
+def test_a_failure_is_told_though_the_reader_of_results_went_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Gone(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    errors = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    env = Environment(stdout=Gone(), stderr=errors)
+    assert report(env, KafkapyError("refused"), ()) is ExitStatus.FAILURE
+    env.stdout.close()
+    assert errors.getvalue() == "refused\n"
 
 
 def test_ctrl_c_is_silent_and_has_its_status() -> None:
