@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from kafkapy.client.properties import int_property
 from kafkapy.client.security import security_from, store_of
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_environment import LOGIN_CONFIG, ZOOKEEPER_SECTION
@@ -30,6 +31,9 @@ _RENAMED: Final = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
 }
+_BUFFERS: Final = ("socket.send.buffer.bytes", "socket.receive.buffer.bytes")
+_IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
+_IN_ORDER_MAX: Final = 5  # of an idempotent producer
 _DROPPED: Final = frozenset(
     {
         *("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"),
@@ -83,6 +87,7 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         kbytes = max(1, int(properties["buffer.memory"]) // 1024)
         config.setdefault("queue.buffering.max.kbytes", str(kbytes))
     durable = config.get("acks", "all") in ("all", "-1") and config.get("retries", "1") != "0"
+    durable &= int_property(properties, _IN_FLIGHT, 5) <= _IN_ORDER_MAX
     config.setdefault("enable.idempotence", "true" if durable else "false")
     return config
 
@@ -95,6 +100,8 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         ApiError: no bearer token can be obtained.
     """
     config = _CONSUMER_DEFAULTS | _translated(properties)
+    if config.get("auto.offset.reset") == "none":
+        config["auto.offset.reset"] = "error"
     if "group.protocol" in config:
         config["group.protocol"] = config["group.protocol"].lower()
     strategy = config.get("partition.assignment.strategy")
@@ -129,6 +136,9 @@ def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
         for name, value in properties.items()
         if name not in _DROPPED and name not in _LEVELS
     }
+    for name in _BUFFERS:
+        if config.get(name) == "-1":
+            config[name] = "0"  # the system's
     security = security_from(properties)
     properties = security.properties
     config |= _stores(properties)

@@ -25,10 +25,22 @@ def test_keys_land_where_java_puts_them() -> None:
         ({"acks": "1"}, "false"),
         ({"retries": "0"}, "false"),
         ({"enable.idempotence": "false"}, "false"),
+        ({"max.in.flight.requests.per.connection": "5"}, "true"),
+        ({"max.in.flight.requests.per.connection": "6"}, "false"),
+        ({"max.in.flight.requests.per.connection": "6", "enable.idempotence": "true"}, "true"),
     ],
 )
 def test_idempotence_is_javas(properties: dict[str, str], expected: str) -> None:
     assert producer_config(properties)["enable.idempotence"] == expected
+
+
+def test_values_of_java_are_ones_of_librdkafka() -> None:
+    buffers = {"send.buffer.bytes": "-1", "receive.buffer.bytes": "-1"}
+    Producer(producer_config(buffers | {"max.in.flight.requests.per.connection": "10"}))
+    config = consumer_config(buffers | {"auto.offset.reset": "none", "group.id": "g"})
+    confluent_kafka.Consumer(config).close()
+    assert config["auto.offset.reset"] == "error"
+    assert config["socket.receive.buffer.bytes"] == "0"
 
 
 def test_names_that_differ_are_translated_and_java_only_ones_dropped() -> None:
