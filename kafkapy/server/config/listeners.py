@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 from kafkapy.common.cluster_state import SECURITY_PROTOCOL_IDS, Endpoint
 from kafkapy.common.errors import ConfigError
 
-_LISTENER: Final = re.compile(r"([^:/]+)://(\[[0-9a-fA-F:.%]*\]|[^:\[\]]*):([0-9]+)")
+_LISTENER: Final = re.compile(
+    r"([^:/]+)://(\[[0-9a-fA-F:.]*(?:%[0-9a-zA-Z._-]+)?\]|[^:\[\]]*):([0-9]{1,5})"
+)
 
 
 class Listener(NamedTuple):
