@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Final
 
@@ -36,6 +37,7 @@ from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.metadata.group_config import GROUP_CONFIGS, validate_group_configs
 from kafkapy.metadata.topic_config import BrokerConfigLayers
 from kafkapy.security.password_encoder import is_password
+from kafkapy.server.config.kafka_config import check_values
 from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
@@ -196,13 +198,16 @@ class ConfigAdmin:
     def _checked_broker(self, entity: str, configs: Mapping[str, str]) -> Mapping[str, str]:
         """The configs as they are to be stored."""
         per_broker = entity != DEFAULT_ENTITY
+        layers = self._layers()
         try:
             validate_dynamic_configs(
-                configs,
-                self._layers().definitions,
-                per_broker=per_broker,
-                current=self._current(),
+                configs, layers.definitions, per_broker=per_broker, current=self._current()
             )
+            if per_broker:
+                changed = replace(layers, dynamic_broker=configs)
+            else:
+                changed = replace(layers, dynamic_default=configs)
+            check_values(changed.given())
             if per_broker:
                 stored = self._passwords.encoded(configs)
                 self._check_own(configs)

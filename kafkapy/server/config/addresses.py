@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
+from typing import Final
+
+from kafkapy.common.comma_separated import comma_separated
+from kafkapy.common.errors import ConfigError
+
+PER_IP_OVERRIDES: Final = "max.connections.per.ip.overrides"
+
+# Kafka's pattern of hosts, and as many digits as its limits have.
+_OVERRIDE: Final = re.compile(r"([0-9a-zA-Z%._:-]*):([0-9]{1,10})")
 
 
 def numeric_address(text: str) -> str | None:
@@ -28,6 +38,21 @@ def client_address(text: str) -> str:
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
     return ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
+
+
+def parse_overrides(text: str) -> dict[str, int]:
+    """`host:limit,host:limit` of `max.connections.per.ip.overrides`.
+
+    Raises:
+        ConfigError: an item has another form.
+    """
+    limits: dict[str, int] = {}
+    for item in comma_separated(text):
+        match = _OVERRIDE.fullmatch(item)
+        if match is None:
+            raise ConfigError(f"{PER_IP_OVERRIDES}={text}: '{item}' is not host:limit")
+        limits[numeric_address(match[1]) or match[1]] = int(match[2])
+    return limits
 
 
 async def resolve(host: str) -> str | None:

@@ -20,7 +20,6 @@ from kafkapy.common.config_def import (
     at_least,
     between,
     list_of,
-    matching,
     one_of,
 )
 from kafkapy.server.config.unserved_configs import UNSERVED_ROWS, WHY_UNSERVED
@@ -84,9 +83,6 @@ def _of_authorizer(key: ConfigKey) -> ConfigKey:
 _POSITIVE: Final = at_least(1)
 _NOT_NEGATIVE: Final = at_least(0)
 _BUFFER: Final = at_least(-1)
-_OF_HOST: Final = r"\s*([^,]*:\d+)?\s*"
-# The list that `connection_limits` reads. Kafka's table names no values.
-_OF_HOSTS: Final = (matching(f"{_OF_HOST}(,{_OF_HOST})*", "a list of host:limit")[0], "")
 _PRINCIPAL_BUILDER: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 )
@@ -150,7 +146,7 @@ BROKER_CONFIG_ROWS: Final = (
     _i("socket.listen.backlog.size", 50, _POSITIVE),
     _i("max.connections", INT_MAX, _NOT_NEGATIVE),
     _i("max.connections.per.ip", INT_MAX, _NOT_NEGATIVE),
-    _s("max.connections.per.ip.overrides", "", _OF_HOSTS),
+    _s("max.connections.per.ip.overrides", ""),
     _i("max.connection.creation.rate", INT_MAX, _NOT_NEGATIVE),
     _l("connections.max.idle.ms", 600000),
     _i("connection.failed.authentication.delay.ms", 100, _NOT_NEGATIVE),

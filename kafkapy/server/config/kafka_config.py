@@ -16,6 +16,7 @@ from kafkapy.common.topic_configs import TOPIC_CONFIGS
 from kafkapy.metadata.acl_authorizer import parse_super_users
 from kafkapy.replication.replica_selector import SELECTORS
 from kafkapy.security.sasl import jaas_file
+from kafkapy.server.config.addresses import PER_IP_OVERRIDES, parse_overrides
 from kafkapy.server.config.broker_config_table import BROKER_CONFIG_ROWS
 from kafkapy.server.config.listeners import Listener, advertised, parse_listeners
 from kafkapy.storage.producer_log import ProducerConfig
@@ -103,6 +104,29 @@ _GROUP_BEATS: Final = (
     ("group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms"),
     ("group.share.heartbeat.interval.ms", "group.share.session.timeout.ms"),
 )
+
+_RETENTION: Final = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+"""The first that is given counts."""
+_PER_IP: Final = "max.connections.per.ip"
+
+
+def check_values(given: Mapping[str, str]) -> None:
+    """Refuse values of the right type that would delete every record or shut every client out,
+    or that nobody can read: of properties, and of what a broker that runs is to have.
+
+    Raises:
+        ConfigError: names the key, the value and what is allowed.
+    """
+    retention = next((name for name in _RETENTION if name in given), None)
+    if retention is not None and BROKER_CONFIGS.parse(retention, given[retention]) == 0:
+        raise ConfigError(
+            f"{retention}=0: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+        )
+    overrides = parse_overrides(given.get(PER_IP_OVERRIDES, ""))
+    if not overrides and BROKER_CONFIGS.parse(_PER_IP, given.get(_PER_IP, "1")) == 0:
+        raise ConfigError(
+            f"{_PER_IP} can be set to zero only if {PER_IP_OVERRIDES} property is set."
+        )
 
 
 class KafkaConfig:
@@ -246,6 +270,7 @@ class KafkaConfig:
         for key, reason in NOT_SERVED.items():
             if self.properties.get(key):
                 raise ConfigError(f"{key}={self.properties[key]}: {reason}")
+        check_values(self.properties)
         if self.broker_id < 0 and not self.get_bool("broker.id.generation.enable"):
             raise ConfigError(
                 f"broker.id={self.broker_id} must be at least 0 while broker.id.generation.enable"

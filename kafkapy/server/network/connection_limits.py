@@ -15,9 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
-from kafkapy.common.comma_separated import comma_separated
-from kafkapy.common.errors import ConfigError
-from kafkapy.server.config.addresses import numeric_address, resolve
+from kafkapy.server.config.addresses import (
+    PER_IP_OVERRIDES,
+    numeric_address,
+    parse_overrides,
+    resolve,
+)
 from kafkapy.server.config.broker_config_table import INT_MAX
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.storage.file_records import open_files_for_logs
@@ -26,27 +29,11 @@ logger = logging.getLogger("kafka.network.SocketServer")
 
 _MAX: Final = "max.connections"
 _PER_IP: Final = "max.connections.per.ip"
-_OVERRIDES: Final = "max.connections.per.ip.overrides"
 
 RESERVE: Final = 64
 """Descriptors that are reserved for brokers, checkpoints, the journal and ZooKeeper."""
 BROKERS_RESERVE: Final = 32
 """The part of them for connections to the inter-broker listener."""
-
-
-def parse_overrides(text: str) -> dict[str, int]:
-    """`host:limit,host:limit` of `max.connections.per.ip.overrides`.
-
-    Raises:
-        ConfigError: an item has another form.
-    """
-    limits: dict[str, int] = {}
-    for item in comma_separated(text):
-        host, colon, limit = item.rpartition(":")
-        if not colon or not limit.isdecimal():
-            raise ConfigError(f"{_OVERRIDES}={text}: '{item}' is not host:limit")
-        limits[numeric_address(host) or host] = int(limit)
-    return limits
 
 
 def sockets_at_most(descriptors: int) -> int:
@@ -89,7 +76,7 @@ class ConnectionLimits:
             ConfigError: one is not allowed; nothing has changed.
         """
         most, per_ip = _value(given, _MAX), _value(given, _PER_IP)
-        overrides = parse_overrides(given.get(_OVERRIDES, ""))
+        overrides = parse_overrides(given.get(PER_IP_OVERRIDES, ""))
         prefixed = {name: f"listener.name.{name.lower()}.{_MAX}" for name in self._names}
         of_listeners = {
             name: _value(given, _MAX, key) for name, key in prefixed.items() if key in given
@@ -161,7 +148,7 @@ async def _look_up(names: Iterable[str], overrides: dict[str, int]) -> None:
     for name in names:
         address = await resolve(name)
         if address is None:
-            logger.error("%s: the address of %s cannot be found", _OVERRIDES, name)
+            logger.error("%s: the address of %s cannot be found", PER_IP_OVERRIDES, name)
         else:
             overrides.setdefault(address, overrides[name])
 

@@ -114,6 +114,28 @@ def test_validate_only_writes_nothing() -> None:
     assert notified(store) == []
 
 
+@pytest.mark.parametrize("name", ["", "1"])
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("log.retention.ms", "0", "must be unlimited (-1) or, greater than or equal to 1"),
+        ("max.connections.per.ip", "0", "can be set to zero only if"),
+        ("max.connections.per.ip.overrides", "h", "'h' is not host:limit"),
+    ],
+)
+def test_no_broker_deletes_every_record_or_shuts_every_client_out(
+    name: str, key: str, value: str, said: str
+) -> None:
+    store = admins.store()
+    code, message = refused(admin(store).change(ResourceType.BROKER, name, [(key, SET, value)]))
+    assert code == ErrorCode.INVALID_REQUEST
+    assert said in message
+    code, message = refused(admin(store).replace(ResourceType.BROKER, name, {key: value}))
+    assert code == ErrorCode.INVALID_REQUEST
+    assert said in message
+    assert notified(store) == []
+
+
 def test_broker_configs_for_one_and_for_all() -> None:
     store = admins.store()
     run(admin(store).replace(ResourceType.BROKER, "1", {"log.retention.ms": "1", "custom": "x"}))

@@ -6,7 +6,13 @@ import asyncio
 
 import pytest
 
-from kafkapy.server.config.addresses import client_address, numeric_address, resolve
+from kafkapy.common.errors import ConfigError
+from kafkapy.server.config.addresses import (
+    client_address,
+    numeric_address,
+    parse_overrides,
+    resolve,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +60,34 @@ def test_names(host: str, address: str | None) -> None:
 )
 def test_peers_have_the_addresses_that_java_would_write(told: str, address: str) -> None:
     assert client_address(told) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("", {}),
+        ("10.0.0.1:5", {"10.0.0.1": 5}),
+        (" 10.0.0.1:5 , ::1:0,", {"10.0.0.1": 5, "0:0:0:0:0:0:0:1": 0}),
+    ],
+)
+def test_overrides(text: str, limits: dict[str, int]) -> None:
+    assert parse_overrides(text) == limits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "10.0.0.1",
+        "10.0.0.1:many",
+        "10.0.0.1:-1",
+        "10.0.0.1:²",
+        "5",
+        "a b:1",
+        "[::1]:1",
+        "\0:1",
+        "a:" + "9" * 5000,
+    ],
+)
+def test_overrides_that_cannot_be_read_are_named(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides=.* host:limit"):
+        parse_overrides(f"10.0.0.2:1,{text}")

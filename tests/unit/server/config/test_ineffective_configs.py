@@ -99,6 +99,7 @@ def test_the_table_of_topics_says_so_too() -> None:
 def test_what_can_be_set_while_a_broker_runs_is_read_then_or_named() -> None:
     """Dynamic configs that are not the log's must be read by one of a few modules, or be named."""
     appliers = (
+        "addresses",
         "config_applier",
         "connection_limits",
         "creation_rates",

@@ -99,6 +99,12 @@ def test_what_is_given_for_a_lone_broker_wins() -> None:
             },
             ("group.consumer.heartbeat.interval.ms=45000", "less than"),
         ),
+        *(
+            ({f"log.retention.{unit}": "0"}, (f"log.retention.{unit}=0", "unlimited (-1)"))
+            for unit in ("ms", "minutes", "hours")
+        ),
+        ({"max.connections.per.ip": "0"}, ("max.connections.per.ip", "zero", "overrides")),
+        ({"max.connections.per.ip.overrides": "h"}, ("overrides=h", "host:limit")),
         ({"super.users": "User:a,root;x"}, ("super.users", "'x'", "User:alice")),
     ],
 )
@@ -109,6 +115,19 @@ def test_a_bad_value_names_the_key_the_value_and_what_is_allowed(
         KafkaConfig(properties)
     for part in parts:
         assert part in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"log.retention.hours": "-1"},
+        {"log.retention.hours": "0", "log.retention.minutes": "1"},
+        {"log.retention.minutes": "0", "log.retention.ms": "-1"},
+        {"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "h:1"},
+    ],
+)
+def test_a_value_that_another_makes_harmless_is_allowed(given: dict[str, str]) -> None:
+    assert KafkaConfig(given).properties == given
 
 
 def test_every_default_passes_its_own_check() -> None:

@@ -7,12 +7,11 @@ import asyncio
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.network import connection_limits
 from kafkapy.server.network.connection_limits import (
     BROKERS_RESERVE,
     ConnectionLimits,
-    parse_overrides,
     sockets_at_most,
 )
 
@@ -21,27 +20,6 @@ TWO = {
     "listener.security.protocol.map": "A:PLAINTEXT,B:PLAINTEXT",
     "inter.broker.listener.name": "B",
 }
-
-
-@pytest.mark.parametrize(
-    ("text", "limits"),
-    [
-        ("", {}),
-        ("10.0.0.1:5", {"10.0.0.1": 5}),
-        (" 10.0.0.1:5 , ::1:0,", {"10.0.0.1": 5, "0:0:0:0:0:0:0:1": 0}),
-    ],
-)
-def test_overrides(text: str, limits: dict[str, int]) -> None:
-    assert parse_overrides(text) == limits
-    BROKER_CONFIGS.parse("max.connections.per.ip.overrides", text)
-
-
-@pytest.mark.parametrize("text", ["10.0.0.1", "10.0.0.1:many", "10.0.0.1:-1", "10.0.0.1:²", "5"])
-def test_overrides_that_cannot_be_read_are_named(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides=.* host:limit"):
-        parse_overrides(f"10.0.0.2:1,{text}")
-    with pytest.raises(ConfigError, match="must be a list of host:limit"):
-        BROKER_CONFIGS.parse("max.connections.per.ip.overrides", f"10.0.0.2:1,{text}")
 
 
 def test_the_listener_of_brokers_is_protected_if_there_are_others() -> None:
