@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -153,6 +154,16 @@ def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
     ones. A request may name a resource 50,000 times.
     """
     return list({key(row): row for row in rows}.values())
+
+
+def refuse_repeated(resource: Hashable, resources: Counter[Hashable]) -> None:
+    """Refuse a resource that a request names more than once: of its changes some would be lost.
+
+    Raises:
+        ApiError: INVALID_REQUEST, in the words of `kafka.server.ConfigAdminManager`.
+    """
+    if resources[resource] > 1:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
 
 
 def not_controller() -> ApiError:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from kafkapy.common.errors import ApiError
+from collections import Counter
+from collections.abc import Hashable
+
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -10,7 +13,7 @@ from kafkapy.protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from kafkapy.server.admin.config_admin import ConfigAdmin
-from kafkapy.server.api.handler_support import bound_changes, distinct
+from kafkapy.server.api.handler_support import bound_changes, distinct, refuse_repeated
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
@@ -27,14 +30,20 @@ async def handle(
     bound_changes(len(request.resources))
     rows = []
     pace = turns.pace()
-    for resource in distinct(request.resources, lambda r: (r.resource_type, r.resource_name)):
+    resources = Counter(map(_key, request.resources))
+    for resource in distinct(request.resources, _key):
         row = _row(resource)
         rows.append(row)
         try:
+            refuse_repeated(_key(resource), resources)
+            configs = {c.name: c.value for c in resource.configs}
+            if len(configs) < len(resource.configs):
+                message = "Error due to duplicate config keys"
+                raise ApiError(ErrorCode.INVALID_REQUEST, message)
             await admin.replace(
                 resource.resource_type,
                 resource.resource_name,
-                {c.name: c.value for c in resource.configs},
+                configs,
                 request.validate_only,
             )
         except ApiError as error:
@@ -43,6 +52,10 @@ async def handle(
     # A change must be visible to the next request.
     await changes.process()
     return AlterConfigsResponse(responses=rows)
+
+
+def _key(resource: AlterConfigsResource) -> Hashable:
+    return resource.resource_type, resource.resource_name
 
 
 def _row(resource: AlterConfigsResource) -> AlterConfigsResourceResponse:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
+
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -10,7 +13,7 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from kafkapy.server.admin.config_admin import ConfigAdmin
-from kafkapy.server.api.handler_support import bound_changes, distinct
+from kafkapy.server.api.handler_support import bound_changes, distinct, refuse_repeated
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
@@ -27,10 +30,12 @@ async def handle(
     bound_changes(len(request.resources))
     rows = []
     pace = turns.pace()
-    for resource in distinct(request.resources, lambda r: (r.resource_type, r.resource_name)):
+    resources = Counter(map(_key, request.resources))
+    for resource in distinct(request.resources, _key):
         row = _row(resource)
         rows.append(row)
         try:
+            refuse_repeated(_key(resource), resources)
             await admin.change(
                 resource.resource_type,
                 resource.resource_name,
@@ -43,6 +48,10 @@ async def handle(
     # A change must be visible to the next request.
     await changes.process()
     return IncrementalAlterConfigsResponse(responses=rows)
+
+
+def _key(resource: AlterConfigsResource) -> Hashable:
+    return resource.resource_type, resource.resource_name
 
 
 def _row(resource: AlterConfigsResource) -> AlterConfigsResourceResponse:
