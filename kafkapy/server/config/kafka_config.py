@@ -6,6 +6,7 @@ properties against it and cross-checks them, naming the key, the value and what 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
@@ -262,7 +263,8 @@ class KafkaConfig:
         dirs = [d for d in self.get_list("log.dirs") or self.get_list("log.dir") if d]
         if not dirs:
             raise ConfigError("log.dirs is empty: name at least one directory")
-        if len(set(dirs)) != len(dirs):
+        # Of two names, as with a slash or a link, one would delete what the other has.
+        if len(set(map(os.path.realpath, dirs))) != len(dirs):
             raise ConfigError(f"log.dirs={','.join(dirs)} names a directory twice")
         return tuple(dirs)
 

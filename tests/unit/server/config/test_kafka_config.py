@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkapy.common.errors import ConfigError
@@ -71,6 +73,8 @@ def test_what_is_given_for_a_lone_broker_wins() -> None:
         ),
         ({"broker.id": "1001"}, ("broker.id", "1001", "reserved.broker.max.id")),
         ({"log.dirs": "/a,/a"}, ("log.dirs", "twice")),
+        ({"log.dirs": "/a,/b,/a/"}, ("log.dirs", "twice")),
+        ({"log.dirs": "a,./a"}, ("log.dirs", "twice")),
         ({"process.roles": "broker"}, ("process.roles", "KRaft")),
         ({"inter.broker.listener.name": "X"}, ("inter.broker.listener.name", "X", "PLAINTEXT")),
         (
@@ -128,6 +132,14 @@ def test_a_bad_value_names_the_key_the_value_and_what_is_allowed(
 )
 def test_a_value_that_another_makes_harmless_is_allowed(given: dict[str, str]) -> None:
     assert KafkaConfig(given).properties == given
+
+
+def test_a_link_is_the_directory_that_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "logs")
+    with pytest.raises(ConfigError, match="names a directory twice"):
+        KafkaConfig({"log.dirs": f"{tmp_path}/logs,{tmp_path}/link"})
+    given = f"{tmp_path}/link,{tmp_path}/others"
+    assert KafkaConfig({"log.dirs": given}).log_dirs == tuple(given.split(","))
 
 
 def test_every_default_passes_its_own_check() -> None:
