@@ -112,20 +112,21 @@ def _rule_of(text: str, key: str) -> _Rule:
             f"{key}: {text} is not a rule: DEFAULT or RULE:[n:format](match)s/from/to/g/L"
         )
     count = int(found["count"])
-    pattern = _pattern(found["pattern"], key)
+    pattern = java_pattern(found["pattern"], key)
     return _Rule(
         text,
         count,
         tuple(_parts(found["format"], count, f"{key}: {text}")),
-        _pattern(found["match"], key),
+        java_pattern(found["match"], key),
         pattern,
-        _replacement(found["replacement"] or "", pattern, f"{key}: {text}"),
+        java_replacement(found["replacement"] or "", pattern, f"{key}: {text}"),
         found["all"] is not None,
         _CASES[found["case"]],
     )
 
 
-def _pattern(text: str | None, key: str) -> re.Pattern[str] | None:
+def java_pattern(text: str | None, key: str) -> re.Pattern[str] | None:
+    """The pattern in Java's syntax, if there is one. Raises ConfigError: it is none."""
     try:
         # Java's named groups have no P.
         return None if text is None else re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", text))
@@ -143,8 +144,10 @@ def _parts(format: str, count: int, where: str) -> Iterator[str | int]:
             raise ConfigError(f"{where}: {part[0]} is none of $0 to ${count}")
 
 
-def _replacement(text: str, pattern: re.Pattern[str] | None, where: str) -> Replace:
-    """The result of Java's `replaceAll` on `text`: $1 is a group, and \\ escapes a character."""
+def java_replacement(text: str, pattern: re.Pattern[str] | None, where: str) -> Replace:
+    """The replacement of Java's `replaceAll`: $1 is a group, and \\ escapes a character. Raises
+    ConfigError: it is malformed, or there is no such group.
+    """
     groups = 0 if pattern is None else pattern.groups
     names = {} if pattern is None else pattern.groupindex
     parts: list[str | int] = []

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.security.kerberos.names import Replace, java_pattern, java_replacement
 
 _SEQUENCE: Final = 0x30
 _VERSION: Final = 0xA0
@@ -38,6 +40,7 @@ _ENCODINGS: Final = {
     0x1E: "utf-16-be",
 }
 _RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)")
+_BACK_REFERENCE: Final = re.compile(r"\$(\d)", re.ASCII)
 
 
 class _Value(NamedTuple):
@@ -121,7 +124,7 @@ class PrincipalMapper:
 
     def __init__(self, rules: str, key: str = "ssl.principal.mapping.rules") -> None:
         """Raises ConfigError: `key` has an invalid rule."""
-        self._rules: list[tuple[re.Pattern[str], str, str] | None] = []
+        self._rules: list[tuple[re.Pattern[str], Replace, str] | None] = []
         text = rules.strip() or "DEFAULT"
         while text:
             match = _RULE.match(text)
@@ -139,18 +142,22 @@ class PrincipalMapper:
         for rule in self._rules:
             if rule is None:
                 return distinguished_name
-            pattern, replacement, case = rule
-            match = pattern.fullmatch(distinguished_name)
-            if match is not None:
-                name = match.expand(replacement)
+            pattern, replace, case = rule
+            if pattern.fullmatch(distinguished_name) is not None:
+                # As in Kafka: a pattern without its end may match a part of the name, or twice.
+                name = pattern.sub(replace, distinguished_name)
                 return {"L": name.lower(), "U": name.upper()}.get(case, name)
         return None
 
 
-def _compiled(match: re.Match[str], key: str) -> tuple[re.Pattern[str], str, str]:
-    # Java's $1 is Python's \g<1>; other escaped characters are literal in both.
-    replacement = re.sub(r"\$(\d+)", r"\\g<\1>", match[2].strip())
-    try:
-        return re.compile(match[1].strip()), replacement, match[3]
-    except re.error as error:
-        raise ConfigError(f"{key}: {match[1]} is not a pattern: {error}") from None
+def _compiled(match: re.Match[str], key: str) -> tuple[re.Pattern[str], Replace, str]:
+    pattern, replacement = java_pattern(match[1], key), match[2]
+    assert pattern is not None
+    if pattern.groups:
+        replacement = _BACK_REFERENCE.sub(partial(_literal_unless, pattern.groups), replacement)
+    return pattern, java_replacement(replacement, pattern, f"{key}: {match[0]}"), match[3]
+
+
+def _literal_unless(groups: int, reference: re.Match[str]) -> str:
+    """A reference, or text that looks like one (`escapeLiteralBackReferences`)."""
+    return reference[0] if int(reference[1]) <= groups else f"\\{reference[0]}"

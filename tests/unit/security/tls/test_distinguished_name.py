@@ -87,13 +87,26 @@ DN = "CN=Alice,OU=People,O=Acme"
         ("RULE:^CN=(.*?),OU=(.*?),.*$/$1@$2/U , DEFAULT", "ALICE@PEOPLE"),
         ("RULE:^CN=Bob.*$/bob/, DEFAULT", DN),
         ("RULE:^CN=Bob.*$/bob/", None),
+        (r"RULE:^CN=(.*?),.*$/team\/$1/", "team/Alice"),
+        (r"RULE:^CN=(.*?),.*$/a\$1/", "a$1"),
+        (r"RULE:^CN=(.*?),.*$/x\n$1/", "xnAlice"),
+        ("RULE:^CN=(.*?),.*$/$1$2/", "Alice$2"),
+        ("RULE:^CN=(.*?),.*$/$12/", "Alice2"),
+        ("RULE:^CN=(.*?),.*$/$01/", "Alice"),
+        ("RULE:^CN=(.*?),OU=(.*?),.*$/$3-$1-$13/", "$3-Alice-Alice3"),
+        ("RULE:^CN=(a)?(.*?),.*$/$1-$2/", "-Alice"),
+        ("RULE:^CN=(?<n>.*?),.*$/${n}/", "Alice"),
+        ("RULE:^CN=(.*?),.*$/ $1 /", " Alice "),
+        ("RULE: ^CN=(.*?),.*$ /$1/", None),
+        ("RULE:.*/x/", "xx"),
+        ("RULE:CN=(.*?),OU=(.*?)/$1/", "AlicePeople,O=Acme"),
     ],
 )
 def test_rules(rules: str, name: str | None) -> None:
     assert PrincipalMapper(rules).name_of(DN) == name
 
 
-@pytest.mark.parametrize("rules", ["CN", "DEFAULT DEFAULT", "RULE:(/x/"])
+@pytest.mark.parametrize("rules", ["CN", "DEFAULT DEFAULT", "RULE:(/x/", "RULE:x/$1/"])
 def test_what_is_no_rule(rules: str) -> None:
     with pytest.raises(ConfigError, match=r"^k[ =:]"):
         PrincipalMapper(rules, "k")
