@@ -30,16 +30,10 @@ _KEYWORDS: Final = {
     "0.9.2342.19200300.100.1.25": "DC",
     "0.9.2342.19200300.100.1.1": "UID",
 }
-_ENCODINGS: Final = {
-    0x0C: "utf-8",
-    0x12: "ascii",
-    0x13: "ascii",
-    0x14: "latin-1",
-    0x16: "ascii",
-    0x1C: "utf-32-be",
-    0x1E: "utf-16-be",
-}
+_STRINGS: Final = (0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E)
+"""Tags of values that Java shows as text. It reads all of them as UTF-8."""
 _RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)")
+_OUTER_SPACES: Final = re.compile(r"\A[ \r]+|[ \r]+\Z")
 _BACK_REFERENCE: Final = re.compile(r"\$(\d)", re.ASCII)
 
 
@@ -94,10 +88,10 @@ def _values(data: bytes) -> Iterator[_Value]:
 def _attribute(pair: _Value) -> str:
     kind, value = _values(pair.content)
     oid = _oid(kind.content)
-    keyword, encoding = _KEYWORDS.get(oid), _ENCODINGS.get(value.tag)
-    if keyword is None or encoding is None:
+    keyword = _KEYWORDS.get(oid)
+    if keyword is None or value.tag not in _STRINGS:
         return f"{keyword or oid}=#{value.whole.hex()}"
-    return f"{keyword}={_escaped(value.content.decode(encoding, 'replace'))}"
+    return f"{keyword}={_escaped(value.content.decode('utf-8', 'replace'))}"
 
 
 def _oid(content: bytes) -> str:
@@ -112,9 +106,9 @@ def _oid(content: bytes) -> str:
 
 
 def _escaped(text: str) -> str:
-    escaped = re.sub(r'([,+"\\<>;])', r"\\\1", text)
-    escaped = re.sub(r"^(?=[ #])", r"\\", escaped)
-    return re.sub(r"(?<!\\) $", r"\\ ", escaped)
+    """The text as in Java, which escapes more than RFC 2253 asks for (`AVA.toRFC2253String`)."""
+    escaped = re.sub(r'([,=+<>#;"\\])', r"\\\1", text).replace("\0", r"\00")
+    return _OUTER_SPACES.sub(lambda spaces: "".join(f"\\{each}" for each in spaces[0]), escaped)
 
 
 class PrincipalMapper:

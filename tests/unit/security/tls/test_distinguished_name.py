@@ -22,7 +22,7 @@ from tests.harness.security.certificates import can_make
     [
         ("/C=DE/O=Acme/OU=People/CN=alice", "CN=alice,OU=People,O=Acme,C=DE"),
         ("/O=Acme, Inc./CN=a\\+b", "CN=a\\+b,O=Acme\\, Inc."),
-        ("/CN= #x ", "CN=\\ #x\\ "),
+        ("/CN= #x ", "CN=\\ \\#x\\ "),
         ("/CN=\u00c4rger", "CN=\u00c4rger"),
         ("/DC=org/DC=acme/UID=7", "UID=7,DC=acme,DC=org"),
         (
@@ -46,6 +46,36 @@ def test_subjects(tmp_path: Path, subject: str, name: str) -> None:
         capture_output=True,
     )
     assert subject_of(ssl.PEM_cert_to_DER_cert(pem.read_text())) == name
+
+
+def der(tag: int, *parts: bytes) -> bytes:
+    content = b"".join(parts)
+    return bytes((tag, len(content))) + content
+
+
+@pytest.mark.parametrize(
+    ("tag", "content", "text"),
+    [
+        (0x0C, b"a=b#c", "a\\=b\\#c"),
+        (0x0C, b'a,b+c"d\\e<f>g;h', 'a\\,b\\+c\\"d\\\\e\\<f\\>g\\;h'),
+        (0x0C, b" x  ", "\\ x\\ \\ "),
+        (0x0C, b"  ", "\\ \\ "),
+        (0x0C, b"\rb\r", "\\\rb\\\r"),
+        (0x0C, b"a\0b\n", "a\\00b\n"),
+        (0x0C, b"", ""),
+        (0x14, b"\xe9", "\ufffd"),
+        (0x1B, b"ab", "ab"),
+        (0x1E, b"\0A\0=", "\\00A\\00\\="),
+        (0x12, b"123", "#1203313233"),
+        (0x1C, b"\0\0\0A", "#1c0400000041"),
+    ],
+)
+def test_subjects_of_other_bytes(tag: int, content: bytes, text: str) -> None:
+    """As `X500Principal.getName()` of Java 17 says them."""
+    common_name = der(0x30, b"\x06\x03\x55\x04\x03", der(tag, content))
+    subject = der(0x30, der(0x31, common_name))
+    certificate = der(0x30, der(0x30, der(2, b"1"), *[der(0x30)] * 3, subject))
+    assert subject_of(certificate) == f"CN={text}"
 
 
 @pytest.mark.parametrize(
