@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
 
-_OPTION: Final = re.compile(
-    r"(\"(?:\\.|[^\"\\])*\"|[\w.$-]+)\s*=\s*(\"(?:\\.|[^\"\\])*\"|[^\s;]+)", re.DOTALL
-)
+_QUOTED: Final = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'"
+_OPTION: Final = re.compile(rf"({_QUOTED}|[\w.$-]+)\s*=\s*({_QUOTED}|[^\s;]+)", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\([0-3][0-7]{0,2}|[0-7]{1,2}|.)", re.DOTALL)
+_ESCAPED: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 USER_PREFIX: Final = "user_"
 
 
@@ -55,5 +56,18 @@ def jaas_users(line: str) -> dict[str, str]:
     }
 
 
+def unescape(text: str) -> str:
+    """The text between quotes as Java's `StreamTokenizer` reads it: \\t is a tab, \\101 an A, and
+    other characters stand for themselves.
+    """
+    return _ESCAPE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = found[1]
+    return chr(int(code, 8)) if "0" <= code[0] <= "7" else _ESCAPED.get(code, code)
+
+
 def _unquote(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value
+    is_quoted = value[0] in "\"'" and value.endswith(value[0])
+    return unescape(value[1:-1]) if is_quoted else value

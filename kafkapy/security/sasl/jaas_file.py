@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_environment import LOGIN_CONFIG, system_properties
 from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.security.sasl.jaas import unescape
 
 CLIENT: Final = "KafkaClient"
 SERVER: Final = "KafkaServer"
@@ -196,7 +197,7 @@ class _Tokens:
         if kind not in ("word", "quoted"):
             raise self._wrong(expected)
         self._next = next(self._rest)
-        return re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL) if kind == "quoted" else value
+        return unescape(value) if kind == "quoted" else value
 
     def goes(self, mark: str) -> bool:
         """Skip a punctuation mark, if it is next. Returns whether it was."""
