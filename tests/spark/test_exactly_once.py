@@ -6,6 +6,7 @@ Without Apache Kafka's jars ours alone are checked, and the end of the run says 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +28,8 @@ from tests.harness.processes.waiting import wait_until
 from tests.harness.security.secure_kafka import SecureApacheBroker
 from tests.harness.spark.spark_topics import Topic
 
+MakeTopic = Callable[..., Topic]
+
 
 class Task:
     """A TaskContext with the methods that the code under test calls."""
@@ -47,6 +50,7 @@ def test_a_name_of_query_batch_and_partition() -> None:
     assert transactional_id("mine", "", Task(3, **stream)) == "mine-q-7-3"
     job = job_id()
     assert transactional_id("mine", job, Task(3)) == f"mine-{job}-3"
+    assert transactional_id("mine", job, Task(3, **stream)) == f"mine-{job}-3"  # in foreachBatch
     assert job != job_id()
 
 
@@ -117,6 +121,25 @@ def check_a_batch_that_runs_again(spark: SparkSession, servers: str, checkpoint:
     run()
     expected = [f"value {i}" for i in range(10)]
     wait_until(lambda: sorted(seen(target)) == expected, "every row of both runs, once")
+
+
+def test_each_write_of_a_micro_batch_is_written(spark: SparkSession, make_topic: MakeTopic) -> None:
+    """Jobs of a function of `foreachBatch` have the query and the batch as local properties."""
+    properties = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "7"}
+    topics = [make_topic(), make_topic()]
+    try:
+        for name, value in properties.items():
+            spark.sparkContext.setLocalProperty(name, value)
+        for topic in topics:
+            frame = spark.sql(f"SELECT '{topic.name}' AS value").coalesce(1)
+            writer = frame.write.format("kafkapy").mode("append")
+            given = {"kafka.bootstrap.servers": topic.servers, "exactlyOnce": "true"}
+            writer.options(**given, topic=topic.name).save()
+    finally:
+        for name in properties:
+            spark.sparkContext.setLocalProperty(name, None)
+    for topic in topics:
+        expect(topic, topic.name)
 
 
 def test_our_brokers_have_every_row_once(

@@ -31,15 +31,13 @@ def job_id() -> str:
 
 
 def transactional_id(prefix: str, job: str, context: Any = None) -> str:
-    """`prefix-query-batch-partition` for the running task; `job` replaces query and batch outside
-    of streams.
+    """`prefix-query-batch-partition` for the running task; the `job` of a batch write replaces
+    query and batch, also in `foreachBatch`, which may write several times in one batch.
 
     `context` is the task's `TaskContext`, by default the running one's.
     """
     task = context or TaskContext.get()
-    query = task.getLocalProperty(_QUERY_ID)
-    batch = task.getLocalProperty(_BATCH_ID)
-    name = job if query is None else f"{query}-{batch}"
+    name = job or f"{task.getLocalProperty(_QUERY_ID)}-{task.getLocalProperty(_BATCH_ID)}"
     return f"{prefix}-{name}-{task.partitionId()}"
 
 
