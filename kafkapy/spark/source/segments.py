@@ -67,6 +67,8 @@ class Replica:
         """The segments that may have offsets within the bounds."""
         ends = (*self.base_offsets[1:], _OFFSET_MAX)
         aborted = self._aborted() if skip_aborted else []
+        # Their markers may be before the position where the reading starts.
+        aborted = [each for each in aborted if each[2] >= bounds.offset.low]
         return [
             Segment(
                 self.topic_partition,

@@ -78,6 +78,18 @@ def test_aborted_transactions_across_segments(tmp_path: Path) -> None:
     assert values(replica(tmp_path), skip_aborted=True) == ["7/3"]
 
 
+def test_an_abort_before_the_bounds_hides_no_later_transaction(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, index_interval_bytes="100")
+    builder.produce(7, 0, 2, is_transactional=True)
+    builder.end_transaction(7, commit=False)
+    for sequence in range(2, 42, 2):
+        builder.produce(7, sequence, 2, is_transactional=True)
+    builder.end_transaction(7, commit=True)
+    builder.stop()
+    some = Bounds(offset=Interval(30, 32))  # the index leads past the marker of the abort
+    assert values(replica(tmp_path), some, skip_aborted=True) == ["7/29", "7/30", "7/31"]
+
+
 def test_a_cut_off_tail_of_the_log_is_left_out(tmp_path: Path) -> None:
     LogBuilder(tmp_path).append(count=2).roll().append(count=1).append(count=1).kill()
     last = tmp_path / "orders-0" / f"{2:020d}.log"
