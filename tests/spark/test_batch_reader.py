@@ -15,6 +15,7 @@ from pyspark.sql.datasource import (
     Filter,
     GreaterThanOrEqual,
     InputPartition,
+    LessThan,
 )
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -105,6 +106,16 @@ def test_filters_narrow_the_plan(make_topic: MakeTopic) -> None:
     assert pushed(topic, EqualTo(("partition",), 7)) == []
     assert pushed(topic, EqualTo(("topic",), "another")) == []
     assert pushed(topic, GreaterThanOrEqual(("offset",), 99)) == []
+
+
+def test_an_empty_partition_is_no_loss_whatever_the_filters(make_topic: MakeTopic) -> None:
+    topic = make_topic(2)
+    topic.send([(1, None, b"a"), (1, None, b"b")])
+    (part,) = pushed(topic, GreaterThanOrEqual(("offset",), 1))
+    assert part == OffsetRange(TopicPartition(topic.name, 1), 1, 2)
+    topic.delete_records(0, 0)
+    topic.delete_records(1, 2)
+    assert pushed(topic, LessThan(("offset",), 1)) == []
 
 
 def test_a_first_timestamp_narrows_the_plan(make_topic: MakeTopic) -> None:

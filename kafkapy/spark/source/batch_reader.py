@@ -89,5 +89,5 @@ def _bounded(
     if first_ms is not None:
         since = reader.at_timestamp(begin, first_ms)
         begin = {tp: max(offset, since[tp]) for tp, offset in begin.items()}
-    kept = [tp for tp in begin if begin[tp] < until[tp] or start[tp] >= end[tp]]
+    kept = [tp for tp in begin if begin[tp] < until[tp] or start[tp] > end[tp]]
     return {tp: begin[tp] for tp in kept}, {tp: until[tp] for tp in kept}
