@@ -33,7 +33,7 @@ _NEVER_NULL: Final = ("topic", "partition", "offset", "timestamp", "timestampTyp
 class Interval(NamedTuple):
     """low <= number <= high."""
 
-    low: int = 0
+    low: int = -_INT64_MAX - 1
     high: int = _INT64_MAX
 
     def __and__(self, other: Interval) -> Interval:

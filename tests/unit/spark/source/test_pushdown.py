@@ -93,6 +93,16 @@ def test_moments_are_compared_wherever_they_are_from() -> None:
     )
 
 
+def test_a_time_before_1970_is_within_an_open_interval() -> None:
+    """Records of format v0, and those of some producers, have the timestamp -1."""
+    assert bounds(LessThan(TIME, MOMENT)).timestamp_us.holds(-1000)
+    early = datetime(1969, 12, 31, tzinfo=UTC)
+    since = bounds(GreaterThanOrEqual(TIME, early))
+    assert since.timestamp_us.low == -86_400_000_000
+    assert since.first_timestamp_ms is None  # as no offset can be found by such a time
+    assert bounds(EqualTo(TIME, early)).timestamp_us == Interval(-86_400_000_000, -86_400_000_000)
+
+
 def test_what_is_never_null_needs_no_check() -> None:
     assert (
         bounds(IsNotNull(TOPIC), IsNotNull(PARTITION), IsNotNull(OFFSET), IsNotNull(TIME))
