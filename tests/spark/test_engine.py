@@ -6,14 +6,17 @@ import logging
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from kafkapy.client.offsets import OffsetResult
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.offsets import DataLossError, OffsetRange
 from kafkapy.spark.source.options import parse_options
+from kafkapy.spark.workers import engine
 from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.spark.spark_topics import Topic
@@ -75,6 +78,34 @@ def test_a_topic_deleted_under_the_reader(make_topic: MakeTopic) -> None:
     with pytest.raises(DataLossError, match=f"{topic.name}-0 offsets 0 to 5"):
         read(topic, 0, 5)
     assert read(topic, 0, 5, failOnDataLoss="false") == []
+
+
+class Silent:
+    """A cluster that cannot tell offsets."""
+
+    def __init__(self, error: ErrorCode) -> None:
+        self._answer = OffsetResult(error=error)
+
+    def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
+        return dict.fromkeys(wanted, self._answer)
+
+
+@pytest.mark.parametrize(
+    "error", [ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.REQUEST_TIMED_OUT], ids=str
+)
+def test_offsets_that_nobody_tells_are_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch, error: ErrorCode
+) -> None:
+    def out_of_range(*_: Any, **__: Any) -> Iterator[Any]:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+
+    cluster = Silent(error)
+    monkeypatch.setattr(engine, "fetch_batches", out_of_range)
+    monkeypatch.setattr(engine, "cluster_of", lambda _: cluster)
+    given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "failOnDataLoss": "false"}
+    place = OffsetRange(TopicPartition("t", 0), 10, 100)
+    with pytest.raises(ApiError, match=f"Offsets of t-0: {error.name}"):
+        list(read_range(parse_options(given, streaming=False), place))
 
 
 def test_a_broker_that_cannot_be_reached_is_named(make_topic: MakeTopic) -> None:

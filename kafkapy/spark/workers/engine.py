@@ -19,6 +19,7 @@ from pyspark.sql.datasource import InputPartition
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import FetchedBatches, fetch_batches
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.offsets import EARLIEST, LATEST, OffsetRange, report_losses
 from kafkapy.spark.source.options import SourceOptions
 from kafkapy.spark.source.pushdown import ANY, Interval
@@ -143,13 +144,24 @@ def _after_loss(
 
     Raises:
         DataLossError: it is not allowed.
+        ApiError: the leader does not tell which offsets are left.
     """
     tp = rest.topic_partition
-    log_start, log_end = (
-        cluster.list_offsets({tp: place})[tp].offset for place in (EARLIEST, LATEST)
-    )
+    log_start, log_end = (_told_offset(cluster, tp, place) for place in (EARLIEST, LATEST))
     resume = min(log_start, rest.end) if log_start > rest.start else rest.end
     there = f"it has {log_start} to {log_end} now" if log_end >= 0 else error.code.name
     loss = f"{tp} offsets {rest.start} to {resume} cannot be read ({there})"
     report_losses([loss], options.fail_on_data_loss, log.warning)
     return resume
+
+
+def _told_offset(cluster: Cluster, topic_partition: TopicPartition, place: int) -> int:
+    """The first or last offset of a partition; -1 if the partition is gone.
+
+    Raises:
+        ApiError: the leader does not tell.
+    """
+    found = cluster.list_offsets({topic_partition: place})[topic_partition]
+    if found.error is not ErrorCode.NONE and found.error not in _GONE:
+        raise ApiError(found.error, f"Offsets of {topic_partition}: {found.error.name}")
+    return found.offset
