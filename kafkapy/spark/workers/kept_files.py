@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 
@@ -23,11 +24,17 @@ def kept_file(
     """
     digest = hashlib.sha256(content).hexdigest()[:16]
     target = cache_dir / f"{name}-{digest}{suffix}"
-    if not target.exists():
+    if not target.exists() or target.read_bytes() != content:  # a power cut may leave it empty
         cache_dir.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f"{target.name}.part")
-        partial.write_bytes(content)
-        if executable:
-            partial.chmod(0o755)
-        partial.replace(target)
+        # A name of its own: another command may be making the same file.
+        fd, name = tempfile.mkstemp(".part", f"{target.name}.", cache_dir)
+        partial = Path(name)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(content)
+            partial.chmod(0o755 if executable else 0o644)
+            partial.replace(target)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
     return target
