@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Producer
 
 from kafkapy.client.cluster import Cluster
+from kafkapy.client.metadata import ClusterMetadata, TopicMetadata
 from kafkapy.client.offsets import OffsetResult
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -118,6 +119,27 @@ TP = TopicPartition("t", 0)
 def asked(cluster: ScriptedCluster) -> OffsetReader:
     given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "fetchOffset.numRetries": "2"}
     return OffsetReader(cast(Cluster, cluster), parse_options(given, streaming=True))
+
+
+class Forbidden:
+    """A cluster that tells nothing about a topic."""
+
+    def __init__(self, error: ErrorCode) -> None:
+        self._topic = TopicMetadata("t", error=error)
+
+    def metadata(self, names: list[str], refresh: bool) -> ClusterMetadata:
+        return ClusterMetadata(None, 1, {}, {"t": self._topic})
+
+    def pause(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("must_exist", [True, False])
+def test_a_topic_that_may_not_be_read_is_not_gone(must_exist: bool) -> None:
+    cluster = Forbidden(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(ApiError, match="Topic t: TOPIC_AUTHORIZATION_FAILED") as caught:
+        asked(cast(Any, cluster)).partitions(must_exist=must_exist)
+    assert caught.value.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def test_what_may_pass_is_asked_again() -> None:

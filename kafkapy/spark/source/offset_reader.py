@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from kafkapy.client.cluster import Cluster
+from kafkapy.client.metadata import TopicMetadata
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.offsets import EARLIEST, LATEST, Offsets
@@ -37,13 +38,13 @@ class OffsetReader:
         """The existing partitions that the options select, sorted.
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION, with the missing names, if `must_exist`; or the
-              cluster does not respond.
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION, with the missing names, if `must_exist`; the
+              cluster does not respond, or refuses to tell of a topic.
         """
         subscription = self._options.subscription
         assigned = subscription.assigned
         names = None if subscription.pattern else subscription.topics or _topics_of(assigned)
-        found = self._retrying(lambda: self._cluster.metadata(names, refresh=True)).topics
+        found = self._retrying(lambda: self._topics(names))
         pattern = subscription.pattern
         existing = {
             TopicPartition(topic.name, index)
@@ -98,6 +99,15 @@ class OffsetReader:
         """The offset of the first record at or after the timestamp, or the end of the partition."""
         found = self._list(dict.fromkeys(partitions, timestamp_ms))
         return found | self.latest(tp for tp, offset in found.items() if offset < 0)
+
+    def _topics(self, names: Sequence[str] | None) -> Mapping[str, TopicMetadata]:
+        """The topics of these names (None: all). Raises ApiError for one that may exist."""
+        found = self._cluster.metadata(names, refresh=True).topics
+        for name in names or ():
+            error = found[name].error
+            if error not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+                raise ApiError(error, f"Topic {name}: {error.name}")
+        return found
 
     def _resolve(self, position: Position, partitions: list[TopicPartition], side: str) -> Offsets:
         if position.everywhere is not None:
