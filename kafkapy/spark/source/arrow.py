@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkapy.common.errors import KafkapyError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
 from kafkapy.record.columns import Columns, Wanted
@@ -23,6 +24,7 @@ from kafkapy.spark.source.source_columns import HEADERS
 
 _CONSTANT: Final = ("topic", "partition")  # in every row of a partition
 BATCH_ROWS_MAX: Final = 10_000  # spark.sql.execution.arrow.maxRecordsPerBatch
+_TIMESTAMP_MS_MAX: Final = (2**63 - 1) // 1000
 BATCH_BYTES_MAX: Final = 64 << 20  # spark.sql.execution.arrow.maxBytesPerBatch
 
 _HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
@@ -61,9 +63,13 @@ def record_batches(
 
     Rows with other timestamps are left out; otherwise the arrays share the memory of `columns`. The
     headers of a record without any are null, not an empty list.
+
+    Raises:
+        KafkapyError: a timestamp that is needed is beyond those of Spark.
     """
     schema = arrow_schema(names)
     arrays = [_array(name, columns, topic_partition) for name in names]
+    times = None if timestamp_us == ANY else _microseconds(columns, topic_partition)
     for begin, end in _cuts(columns):
         rows = end - begin
         pieces = [
@@ -71,9 +77,9 @@ def record_batches(
             for name, array in zip(names, arrays, strict=True)
         ]
         piece = pa.RecordBatch.from_arrays(pieces, schema=schema)
-        if timestamp_us != ANY:
-            microseconds = columns.timestamps[begin:end] * 1000
-            fitting = (timestamp_us.low <= microseconds) & (microseconds <= timestamp_us.high)
+        if times is not None:
+            some = times[begin:end]
+            fitting = (timestamp_us.low <= some) & (some <= timestamp_us.high)
             piece = piece.filter(_flags(fitting))
         if piece.num_rows:
             yield piece
@@ -89,12 +95,29 @@ def _array(name: str, columns: Columns, topic_partition: TopicPartition) -> Any:
         case "offset":
             return _numbers(pa.int64(), columns.offsets)
         case "timestamp":
-            return _numbers(_TIMESTAMP, columns.timestamps * 1000)
+            return _numbers(_TIMESTAMP, _microseconds(columns, topic_partition))
         case "timestampType":
             return _numbers(pa.int32(), columns.timestamp_types)
         case "headers" if columns.headers is not None:
             return _headers(columns.headers)
     return _constants(topic_partition)[_CONSTANT.index(name)]
+
+
+def _microseconds(columns: Columns, topic_partition: TopicPartition) -> NDArray[np.int64]:
+    """The timestamps in Spark's unit.
+
+    Raises:
+        KafkapyError: one is too large for it. Spark's own source ends with "long overflow" then.
+    """
+    times = columns.timestamps
+    if int(times.max()) > _TIMESTAMP_MS_MAX or int(times.min()) < -_TIMESTAMP_MS_MAX:
+        beyond = (times > _TIMESTAMP_MS_MAX) | (times < -_TIMESTAMP_MS_MAX)
+        row = int(np.flatnonzero(beyond)[0])
+        raise KafkapyError(
+            f"The record at offset {columns.offsets[row]} of {topic_partition} has the timestamp "
+            f"{times[row]} ms, which Spark cannot hold; name the columns to read, without it"
+        )
+    return times * 1000
 
 
 @lru_cache(maxsize=16)

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from kafkapy.common.errors import KafkapyError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.columns import decode_columns
 from kafkapy.spark.source import arrow
+from kafkapy.spark.source.pushdown import ANY, Interval
 from kafkapy.spark.source.source_columns import COLUMNS, default_columns, schema_of
 from tests.harness.storage.batches import NOW_MS, ROWS, raw_batch, rows
 
@@ -60,6 +62,26 @@ def test_rows_come_through_with_nulls_and_headers() -> None:
         {"key": "null", "value": None},
     ]
     assert found[1]["headers"] is None  # as the JVM source: null, not empty
+
+
+@pytest.mark.parametrize("names", [("timestamp",), ("value",)])
+def test_a_time_that_spark_cannot_hold_is_an_error(names: tuple[str, ...]) -> None:
+    """As in the JVM source, which ends with "long overflow"; other columns can be read."""
+    limit_ms = (2**63 - 1) // 1000
+    for ms in (limit_ms, -limit_ms):
+        (batch,) = batches(build_batch([RecordData(b"k", b"v", ms)]), ("timestamp",))
+        assert batch.column("timestamp").cast(pa.int64()).to_pylist() == [ms * 1000]
+    for ms in (limit_ms + 1, 2**63 - 1, -limit_ms - 2):
+        log = build_batch([RecordData(b"k", b"v", NOW_MS), RecordData(b"k", b"w", ms)])
+        (columns,) = decode_columns(log, 0, 2**62, wanted=arrow.wanted(names))
+        interval = Interval(low=0)
+        for bounds in (ANY, interval):
+            if names == ("value",) and bounds is ANY:
+                (batch,) = arrow.record_batches(columns, TP, names)
+                assert batch.column("value").to_pylist() == [b"v", b"w"]
+                continue
+            with pytest.raises(KafkapyError, match=f"offset 1 of größe-3 has the timestamp {ms}"):
+                list(arrow.record_batches(columns, TP, names, bounds))
 
 
 def test_a_header_key_that_is_not_utf8_is_replaced() -> None:
