@@ -155,8 +155,10 @@ def command_line(
     spark_home: Path,
     cache_dir: Path,
     properties_file: str | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The command line to execute. `properties_file` replaces the user's.
+    """The command line to execute. `properties_file` replaces the user's. `environ` is that of the
+    command, by default this process's.
 
     A script that defines `transform(df)` is run by `transform_job` when there is a topic to read,
     and so is SQL.
@@ -164,7 +166,7 @@ def command_line(
     Raises:
         ConfigError: the script cannot be read.
     """
-    remote = not is_local(submission, spark_home)
+    remote = not is_local(submission, spark_home, os.environ if environ is None else environ)
     kept = submission.without("--py-files")
     if properties_file is not None:
         kept = Submission(kept, None, ()).without("--properties-file")
@@ -205,7 +207,7 @@ def environment(
     on their PATH otherwise. A PYSPARK_PYTHON that is this Python counts as unset.
     """
     python = sys.executable
-    if is_local(submission, spark_home):
+    if is_local(submission, spark_home, environ):
         python = worker_python(python, spark_home, cache_dir)
     defaults = {"SPARK_HOME": str(spark_home), **dict.fromkeys(PYTHON_VARIABLES, python)}
     given = {k: v for k, v in environ.items() if k not in PYTHON_VARIABLES or v != sys.executable}
@@ -250,15 +252,16 @@ def check_java(environ: Mapping[str, str]) -> None:
         raise ConfigError(f"Spark needs Java, and there is none: {install}, or set JAVA_HOME")
 
 
-def is_local(submission: Submission, spark_home: Path) -> bool:
+def is_local(submission: Submission, spark_home: Path, environ: Mapping[str, str]) -> bool:
     """Whether everything runs on this machine, where the package is installed."""
+    directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
     masters = submission.values("--master") + submission.values("--remote")
     masters += [value for name, value in submission.confs() if name == "spark.master"]
-    files = submission.values("--properties-file") or [
-        str(spark_home / "conf" / "spark-defaults.conf")
-    ]
+    files = submission.values("--properties-file") or [str(Path(directory, "spark-defaults.conf"))]
     if not masters:
         masters = [master for name in files for master in _master_in(Path(name))]
+    if not masters and environ.get("MASTER"):  # as in SparkSubmitArguments
+        masters = [environ["MASTER"]]
     return all(master == "local" or master.startswith("local[") for master in masters)
 
 

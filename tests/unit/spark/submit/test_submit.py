@@ -102,6 +102,23 @@ def test_a_master_in_the_defaults_file_counts(home: Path, script: str) -> None:
     assert "--py-files" not in words(f"--master local {script}", home)
 
 
+def test_a_master_in_the_environment_counts(
+    tmp_path: Path, home: Path, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file of SPARK_CONF_DIR takes the place of that in Spark's home, and precedes MASTER."""
+    (tmp_path / "spark-defaults.conf").write_text("spark.master yarn\n")
+    given = {"SPARK_CONF_DIR": str(tmp_path)}
+    with monkeypatch.context() as patch:
+        patch.setenv("SPARK_CONF_DIR", str(tmp_path))
+        assert "--py-files" in words(script, home)
+    submission = submit.split([script])
+    assert not submit.is_local(submission, home, given)
+    assert not submit.is_local(submission, home, {**given, "MASTER": "local"})
+    assert not submit.is_local(submission, home, {"MASTER": "spark://m:7077"})
+    assert submit.is_local(submission, home, {"MASTER": "local[2]"})
+    assert submit.is_local(submit.split(["--master", "local", script]), home, given)
+
+
 def test_the_users_own_py_files_stay(home: Path, script: str) -> None:
     command = words(f"--master yarn --py-files a.zip,b.py --py-files=c.egg {script}", home)
     assert command.count("--py-files") == 1
