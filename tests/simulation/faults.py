@@ -97,6 +97,9 @@ class Faults(Courses, StagedFaults):
                 self.world.counts[f"killed when {point}"] += 1
 
         kill_at(node, point, self.world.random.choice((1, 1, 2, 4)), kill)
+        follows = KILL_POINTS[point].follows
+        if follows and KINDS[follows](self):
+            self.world.counts[follows] += 1
         return False  # counted when it happens
 
     def power_cut(self) -> bool:

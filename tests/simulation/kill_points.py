@@ -40,13 +40,15 @@ def _has_marker(data: bytes) -> bool:
 
 class KillPoint(NamedTuple):
     """A step: just before a change of a `path`, or just after such bytes were `written` there, or
-    just after a request was `sent` or `received`. `comes_in`: whether a plan comes to it."""
+    just after a request was `sent` or `received`. `comes_in`: whether a plan comes to it.
+    `follows`: the fault after which a broker comes to it, where that is too rare to wait for."""
 
     path: str = ""
     written: Callable[[bytes], bool] | None = None
     sent: ApiKey | None = None
     received: ApiKey | None = None
     comes_in: Callable[[Plan], bool] = lambda plan: True
+    follows: str = ""
 
 
 def _has_transactions(plan: Plan) -> bool:
@@ -61,8 +63,8 @@ def _deletes_segments(plan: Plan) -> bool:
     return plan.compacts or plan.retains
 
 
-def _drops_replicas(plan: Plan) -> bool:
-    return not plan.weights.keys().isdisjoint({"delete topic", "reassign", "deletion halts"})
+def _deletes_topics(plan: Plan) -> bool:
+    return "delete topic" in plan.weights
 
 
 def _moves(plan: Plan) -> bool:
@@ -83,8 +85,12 @@ KILL_POINTS: Final[dict[str, KillPoint]] = {
     "a segment is compacted": KillPoint(r"\.cleaned$", comes_in=_compacts),
     "a compacted segment replaces others": KillPoint(r"\.swap$", comes_in=_compacts),
     "a segment is deleted": KillPoint(r"\.deleted$", comes_in=_deletes_segments),
-    "a log is deleted": KillPoint(r"-delete(/|$)", comes_in=_drops_replicas),
-    "a log is copied to another directory": KillPoint(r"-future(/|$)", comes_in=_moves),
+    "a log is deleted": KillPoint(
+        r"-delete(/|$)", comes_in=_deletes_topics, follows="delete topic"
+    ),
+    "a log is copied to another directory": KillPoint(
+        r"-future(/|$)", comes_in=_moves, follows="move to another directory"
+    ),
     "a new log gets its topic id": KillPoint(r"partition\.metadata(\.tmp)?$"),
     "PREPARE_COMMIT was written": KillPoint(
         r"/__transaction_state-\d+/\d+\.log$", _decides_commit, comes_in=_has_transactions
@@ -96,7 +102,9 @@ KILL_POINTS: Final[dict[str, KillPoint]] = {
     "AlterPartition was sent": KillPoint(sent=ApiKey.ALTER_PARTITION),
     "LeaderAndIsr was sent": KillPoint(sent=ApiKey.LEADER_AND_ISR),
     "LeaderAndIsr was received": KillPoint(received=ApiKey.LEADER_AND_ISR),
-    "StopReplica was received": KillPoint(received=ApiKey.STOP_REPLICA),
+    "StopReplica was received": KillPoint(
+        received=ApiKey.STOP_REPLICA, comes_in=_deletes_topics, follows="delete topic"
+    ),
 }
 
 
