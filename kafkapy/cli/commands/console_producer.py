@@ -18,6 +18,7 @@ from kafkapy.cli.framework.options import (
     values,
 )
 from kafkapy.cli.framework.output import Report, show
+from kafkapy.cli.framework.termination import terminable
 
 PROMPT: Final = ">"
 # Option -> the producer property it sets, and the value that this tool gives it by itself.
@@ -101,7 +102,8 @@ def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
         env.stdout.flush()
 
     lines = lines_of(env.stdin.buffer, prompt if env.interactive else None)
-    send_lines(lines, reader, producer, sync=options.sync)
+    with terminable():
+        send_lines(lines, reader, producer, sync=options.sync)
     data = {"topic": options.topic, "sent": producer.sent}
     show(env, Report("console-producer", [data], []), options.output)
     return ExitStatus.SUCCESS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,7 @@ class FakeProducer:
     def __init__(self, topic: str, properties: dict[str, str], warn: Any) -> None:
         self.lines: list[Any] = []
         self.sent = 0
+        self.closed = False
         self.topic = topic
         self.properties = properties
         FakeProducer.made.append(self)
@@ -79,12 +82,15 @@ class FakeProducer:
     def wait_for_topic(self) -> None:
         pass
 
+    after = staticmethod(lambda: None)
+
     def send(self, line: Any, *, sync: bool = False) -> None:
         self.lines.append((line, sync))
         self.sent += 1
+        self.after()
 
     def close(self) -> None:
-        pass
+        self.closed = True
 
 
 @pytest.fixture
@@ -102,6 +108,21 @@ def test_lines_become_records(producers: Any) -> None:
     assert (outcome.stdout, outcome.stderr, outcome.status) == ("", "", 0)
     values = [line.value for line, sync in producers[0].lines if sync]
     assert values == [b"one", b"two", b"", b"last"]
+
+
+def test_sigterm_waits_for_what_is_queued(
+    producers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill = staticmethod(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(FakeProducer, "after", kill)
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        outcome = kafkapy(*WORDS, stdin=b"one\ntwo\n")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert outcome.status == 143
+    assert [line.value for line, _ in producers[0].lines] == [b"one"]
+    assert producers[0].closed
 
 
 def test_people_get_a_prompt(producers: Any) -> None:
