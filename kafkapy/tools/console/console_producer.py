@@ -21,7 +21,9 @@ _FIRST_LOOK_S: Final = 1.0
 
 
 class ConsoleProducer:
-    """Sends records to one topic. Later failures are passed to `warn`, as in Kafka."""
+    """Sends records to one topic. Failures are passed to `warn`, as in Kafka, unless they are
+    waited for.
+    """
 
     def __init__(
         self, topic: str, properties: Mapping[str, str], warn: Callable[[str], None]
@@ -31,6 +33,7 @@ class ConsoleProducer:
             ConfigError: librdkafka refuses a property.
         """
         self.sent = 0
+        self._sync = False
         self._topic = topic
         self._warn = warn
         self._max_block_ms = int_property(properties, "max.block.ms", MAX_BLOCK_MS)
@@ -62,7 +65,12 @@ class ConsoleProducer:
             wait_s *= 2  # a broker may take longer than that to answer
 
     def send(self, line: Line, *, sync: bool = False) -> None:
-        """Queue one record, or with `sync` wait until it is acknowledged."""
+        """Queue one record, or with `sync` wait until it is acknowledged.
+
+        Raises:
+            ApiError: it failed, with `sync`. Otherwise that is told later.
+        """
+        self._sync = sync
         while True:
             try:
                 self._producer.produce(
@@ -95,10 +103,13 @@ class ConsoleProducer:
 
     def _failed(self, error: KafkaError, key: bytes | None, value: bytes | None) -> None:
         shown = ["null" if part is None else f"{len(part)} bytes" for part in (key, value)]
-        self._warn(
+        text = (
             f"Error when sending message to topic {self._topic} with key: {shown[0]}, value: "
             f"{shown[1]} with error: {error.str()}"
         )
+        if self._sync:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, text)
+        self._warn(text)
 
 
 def send_lines(
@@ -108,6 +119,7 @@ def send_lines(
 
     Raises:
         ConfigError: a line does not match the reader's properties.
+        ApiError: a line failed, with `sync`.
     """
     try:
         for number, line in enumerate(lines, 1):

@@ -16,6 +16,16 @@ from kafkapy.tools.console.line_reader import Line, LineReader
 TOO_LARGE = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)
 
 
+class Sent:
+    """librdkafka's report of a record."""
+
+    def key(self) -> bytes:
+        return b"kk"
+
+    def value(self) -> None:
+        return None
+
+
 class FakeProducer:
     """librdkafka's producer: `fail` are raised by the next produce calls."""
 
@@ -24,6 +34,7 @@ class FakeProducer:
         self.fail: list[BaseException | None] = []
         self.produced: list[dict[str, Any]] = []
         self.flushes = 0
+        self.late: KafkaError | None = None
         self.unknown_topic: BaseException | None = None
         self.refusal: BaseException | None = None
 
@@ -40,6 +51,8 @@ class FakeProducer:
 
     def flush(self, timeout: float) -> int:
         self.flushes += 1
+        for record in self.produced if self.late else ():
+            record["on_delivery"](self.late, Sent())
         return 0
 
     def list_topics(self, topic: str, timeout: float) -> None:
@@ -70,6 +83,18 @@ def test_sync_waits_for_each(sending: Any) -> None:
     assert fake.flushes == 1
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_sync_ends_with_the_first_failure(sending: Any, is_late: bool) -> None:
+    producer, fake, said = sending
+    if is_late:
+        fake.late = TOO_LARGE
+    else:
+        fake.fail = [KafkaException(TOO_LARGE)]
+    with pytest.raises(ApiError, match="Error when sending message to topic t with key: "):
+        producer.send(Line(None, b"v", []), sync=True)
+    assert said == []
+
+
 def test_a_full_queue_is_waited_for(sending: Any) -> None:
     producer, fake, said = sending
     fake.fail = [BufferError(), BufferError(), None]
@@ -89,13 +114,6 @@ def test_what_cannot_be_sent_is_told_and_left_out(sending: Any) -> None:
 
 
 def test_what_fails_later_is_told_too(sending: Any) -> None:
-    class Sent:
-        def key(self) -> bytes:
-            return b"kk"
-
-        def value(self) -> None:
-            return None
-
     producer, fake, said = sending
     producer.send(Line(b"kk", None, []))
     fake.produced[0]["on_delivery"](TOO_LARGE, Sent())
