@@ -89,7 +89,7 @@ class LineReader:
         raise ConfigError(f"No {what} found on line number {number}: '{shown}'")
 
     def _headers(self, text: bytes, number: int) -> Headers:
-        return [self._header(pair, number) for pair in self._headers_separator.split(text)]
+        return [self._header(pair, number) for pair in _split(self._headers_separator, text)]
 
     def _header(self, pair: bytes, number: int) -> tuple[str, bytes | None]:
         key, found, value = pair.partition(self._header_key_separator)
@@ -131,6 +131,23 @@ class LineReader:
                 may_equal = {name, other} == {"headers.delimiter", "key.separator"}
                 if used[name] == used[other] and not may_equal:
                     raise ConfigError(f"{name} and {other} may not be equal")
+
+
+def _split(separator: re.Pattern[bytes], text: bytes) -> list[bytes]:
+    """Split as Java does: without the groups of the separator, an empty match at the beginning, and
+    empty parts at the end.
+    """
+    parts, start = [], 0
+    for found in separator.finditer(text):
+        if found.end() > 0:
+            parts.append(text[start : found.start()])
+            start = found.end()
+    if not parts:
+        return [text]
+    parts.append(text[start:])
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts
 
 
 def _is_true(properties: Mapping[str, str], name: str) -> bool:

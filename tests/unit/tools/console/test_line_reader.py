@@ -27,6 +27,25 @@ FULL = {"parse.key": "true", "parse.headers": "true"}
             b"a:1|b:2;c:3\tv",
             Line(None, b"v", [("a", b"1"), ("b", b"2"), ("c", b"3")]),
         ),
+        # Kafka splits with Java's String.split.
+        (FULL, b"h:1,,\tk\tv", Line(b"k", b"v", [("h", b"1")])),
+        (FULL, b",\tk\tv", Line(b"k", b"v", [])),
+        (FULL | {"ignore.error": "true"}, b"\tk\tv", Line(b"k", b"v", [("", None)])),
+        (
+            FULL | {"ignore.error": "true"},
+            b",a:1\tk\tv",
+            Line(b"k", b"v", [("", None), ("a", b"1")]),
+        ),
+        (
+            {"parse.headers": "true", "headers.separator": "(,|;)"},
+            b"a:1,b:2;c:3\tv",
+            Line(None, b"v", [("a", b"1"), ("b", b"2"), ("c", b"3")]),
+        ),
+        (
+            {"parse.headers": "true", "headers.separator": "(?=b)"},
+            b"b:1b:2\tv",
+            Line(None, b"v", [("b", b"1"), ("b", b"2")]),
+        ),
         (KEYED | {"null.marker": "N"}, b"N\tN", Line(None, None, [])),
         (KEYED | {"null.marker": "N"}, b"NN\tv", Line(b"NN", b"v", [])),
         (FULL | {"null.marker": "N"}, b"N\tk\tv", Line(b"k", b"v", [])),
