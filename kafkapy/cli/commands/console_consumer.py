@@ -15,6 +15,7 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
     flag,
+    forget_endless,
     properties_of,
     require,
     value,
@@ -78,6 +79,7 @@ def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
     check(options)
     properties = consumer_properties(options)
     from kafkapy.tools.console.console_consumer import ConsoleConsumer, print_messages
+    forget_endless(options)
 
     render, out = _renderer(options), env.stdout.buffer
     consumer = ConsoleConsumer(_source(options), properties, env.warn)

@@ -12,6 +12,7 @@ from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
+    forget_endless,
     properties_of,
     require,
     value,
@@ -56,6 +57,7 @@ class ConsoleShareConsumerOptions(ClusterOptions):
 def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
     """Print records until told to stop; the count goes to stderr, however it ends."""
     require(options, "topic", "bootstrap_server")
+    forget_endless(options)
     if options.release and options.reject:
         raise UsageError("At most one of --reject and --release may be specified.")
     assert options.topic is not None

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import UsageError
@@ -193,6 +193,21 @@ def refuse(options: object, name: str, *others: str) -> None:
             raise UsageError(
                 f'Option "[{spelled(name)}]" can\'t be used with option "[{spelled(other)}]"'
             )
+
+
+class Limited(Protocol):
+    """Options that say when to stop reading."""
+
+    max_messages: int | None
+    timeout_ms: int | None
+
+
+def forget_endless(options: Limited) -> None:
+    """Take the values that mean no limit for options that were not given, as Kafka does."""
+    if options.max_messages == -1:
+        options.max_messages = None
+    if options.timeout_ms is not None and options.timeout_ms < 0:
+        options.timeout_ms = None
 
 
 def check_host_ports(servers: str | None) -> None:

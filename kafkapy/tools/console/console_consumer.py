@@ -171,7 +171,7 @@ def print_messages(
         BrokenPipeError: the reader of `out` is closed.
     """
     left = max_messages
-    if left == 0:
+    if left is not None and left <= 0:
         return
     for message in messages:
         count()

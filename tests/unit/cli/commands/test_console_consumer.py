@@ -121,6 +121,7 @@ class FakeConsumer:
         yield from self.records
         idle()
         type(self).after()
+        self.timeout_ms = timeout_ms
 
     def close(self) -> None:
         self.closed = True
@@ -165,6 +166,13 @@ def test_max_messages(consumers: Any, limit: str, lines: str) -> None:
 def test_a_record_that_cannot_be_shown(consumers: Any) -> None:
     words = (*WORDS, "--value-deserializer", "LongDeserializer")
     outcome = kafkapy(*words)
+@pytest.mark.parametrize("words", [("--max-messages", "-1"), ("--timeout-ms", "-1")])
+def test_minus_1_is_no_limit(consumers: Any, words: tuple[str, ...]) -> None:
+    outcome = kafkapy(*WORDS, *words)
+    assert outcome.stderr == TIMED_OUT + "Processed a total of 3 messages\n"
+    assert consumers[0].timeout_ms is None
+
+
     assert outcome.status == 1
     assert outcome.stderr.splitlines()[0] == "Processed a total of 1 messages"
     assert "Size of data received by the deserializer is not 8" in outcome.stderr

@@ -226,6 +226,7 @@ def test_a_limit_counts_records_whether_they_could_be_shown_or_not() -> None:
     assert printed(1, skip=False)[:2] == (b"0\n", 1)
     assert printed(0, skip=False)[:2] == (b"", 0)
     assert printed(None, skip=True)[1] == 4
+    assert printed(-5, skip=False)[:2] == (b"", 0)
 
 
 def test_a_record_that_cannot_be_shown_ends_it_or_is_told() -> None:
