@@ -64,7 +64,7 @@ class ConsoleConsumer:
         config = {**consumer_config(properties), "enable.auto.offset.store": "false"}
         self._reporter = Reporter(warn)
         self._consumer: Consumer = make(Consumer, config, self._reporter)
-        self._commits = properties.get("enable.auto.commit", "true") == "true"
+        self._commits = properties.get("enable.auto.commit", "true").lower() == "true"
         self._servers = properties.get("bootstrap.servers", "")
         self._patience_ms = int_property(properties, API_TIMEOUT, API_TIMEOUT_MS)
         self._start(source)

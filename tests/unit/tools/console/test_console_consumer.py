@@ -112,8 +112,9 @@ def test_what_is_read() -> None:
     assert consumer_of(Source(topic="t", partition=2, offset=7))[1].assigned == [("t", 2, 7)]
 
 
-def test_only_what_was_handed_out_is_committed() -> None:
-    consumer, fake = consumer_of(Source(topic="t"))
+@pytest.mark.parametrize("word", ["true", "TRUE"])
+def test_only_what_was_handed_out_is_committed(word: str) -> None:
+    consumer, fake = consumer_of(Source(topic="t"), **{"enable.auto.commit": word})
     fake.answers = [Raw(4), Raw(5)]
     assert fake.config["enable.auto.offset.store"] == "false"
     messages = consumer.messages(None, lambda: None)
@@ -225,8 +226,8 @@ def test_a_limit_counts_records_whether_they_could_be_shown_or_not() -> None:
     assert printed(3, skip=True)[:2] == (b"0\n2\n", 3)
     assert printed(1, skip=False)[:2] == (b"0\n", 1)
     assert printed(0, skip=False)[:2] == (b"", 0)
-    assert printed(None, skip=True)[1] == 4
     assert printed(-5, skip=False)[:2] == (b"", 0)
+    assert printed(None, skip=True)[1] == 4
 
 
 def test_a_record_that_cannot_be_shown_ends_it_or_is_told() -> None:
