@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kafkapy.tools.console.message_formatter import Message
 
 GROUP_NUMBERS: Final = 100_000
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
 
 
 @dataclass
@@ -127,6 +129,8 @@ def check(options: ConsoleConsumerOptions) -> None:
     require(options, "bootstrap_server")
     if options.partition is not None and options.topic is None:
         raise UsageError("The topic is required when partition is specified.")
+    if options.partition is not None and options.partition > INT32_MAX:
+        raise UsageError(f"Cannot parse argument '{options.partition}' of option partition")
     if options.offset is not None:
         if options.partition is None:
             raise UsageError("The partition is required when offset is specified.")
@@ -213,7 +217,7 @@ def _offset(text: str) -> int:
     """
     if text.lower() in ("earliest", "latest"):
         return 0
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= INT64_MAX):
         raise UsageError(
             f"The provided offset value '{text}' is incorrect. Valid values are 'earliest',"
             " 'latest', or a non-negative long."

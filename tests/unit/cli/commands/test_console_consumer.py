@@ -39,6 +39,9 @@ def options(**given: Any) -> ConsoleConsumerOptions:
         ({"partition": 0, "offset": "1", "from_beginning": True}, "from-beginning and offset"),
         ({"partition": 0, "offset": "x"}, "The provided offset value 'x' is incorrect"),
         ({"partition": 0, "offset": "-1"}, "The provided offset value '-1' is incorrect"),
+        ({"partition": 0, "offset": "\u00b2"}, "The provided offset value '\u00b2' is incorrect"),
+        ({"partition": 0, "offset": str(2**63)}, "The provided offset value '9223372036854775808'"),
+        ({"partition": 2**31}, "Cannot parse argument '2147483648' of option partition"),
         ({"isolation_level": "x"}, "--isolation-level x is not a level"),
         ({"topic": None, "include": "a("}, r"a\( is an invalid regex"),
     ],
@@ -118,10 +121,10 @@ class FakeConsumer:
         FakeConsumer.made.append(self)
 
     def messages(self, timeout_ms: int | None, idle: Callable[[], None]) -> Iterator[Message]:
+        self.timeout_ms = timeout_ms
         yield from self.records
         idle()
         type(self).after()
-        self.timeout_ms = timeout_ms
 
     def close(self) -> None:
         self.closed = True
@@ -163,9 +166,6 @@ def test_max_messages(consumers: Any, limit: str, lines: str) -> None:
     assert outcome.stderr == f"Processed a total of {limit} messages\n"
 
 
-def test_a_record_that_cannot_be_shown(consumers: Any) -> None:
-    words = (*WORDS, "--value-deserializer", "LongDeserializer")
-    outcome = kafkapy(*words)
 @pytest.mark.parametrize("words", [("--max-messages", "-1"), ("--timeout-ms", "-1")])
 def test_minus_1_is_no_limit(consumers: Any, words: tuple[str, ...]) -> None:
     outcome = kafkapy(*WORDS, *words)
@@ -173,6 +173,9 @@ def test_minus_1_is_no_limit(consumers: Any, words: tuple[str, ...]) -> None:
     assert consumers[0].timeout_ms is None
 
 
+def test_a_record_that_cannot_be_shown(consumers: Any) -> None:
+    words = (*WORDS, "--value-deserializer", "LongDeserializer")
+    outcome = kafkapy(*words)
     assert outcome.status == 1
     assert outcome.stderr.splitlines()[0] == "Processed a total of 1 messages"
     assert "Size of data received by the deserializer is not 8" in outcome.stderr
