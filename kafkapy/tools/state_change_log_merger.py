@@ -11,6 +11,7 @@ import gzip
 import lzma
 import os
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import BinaryIO, Final, cast
@@ -159,5 +160,5 @@ def _wanted_lines(path: str, file: BinaryIO, wanted: LineFilter) -> Iterator[Mer
             date = date_of(raw)
             if date is not None:
                 yield date, raw.removesuffix(b"\n"), path
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from None

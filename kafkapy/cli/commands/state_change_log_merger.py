@@ -62,10 +62,7 @@ def run(options: MergerOptions, env: Environment) -> ExitStatus:
     elif options.output is OutputFormat.table:
         _show_tables(env, lines)
     else:
-        write = env.stdout.buffer.write
-        texts = (line for _, line, _ in lines)
-        while some := list(islice(texts, ROWS_AT_ONCE)):
-            write(b"\n".join([*some, b""]))
+        _write_text(env, lines)
     env.stdout.buffer.flush()
     return ExitStatus.SUCCESS
 
@@ -113,6 +110,19 @@ def _partitions(text: str | None) -> list[int]:
             "The list of partitions contains repeated entries: " + ",".join(map(str, repeated))
         )
     return numbers
+
+
+def _write_text(env: Environment, lines: Iterator[MergedLine]) -> None:
+    """Some lines at a time; also those that came before a damaged place of a file."""
+    some: list[bytes] = []
+    try:
+        for _, line, _ in lines:
+            some.append(line)
+            if len(some) == ROWS_AT_ONCE:
+                env.stdout.buffer.write(b"\n".join([*some, b""]))
+                some.clear()
+    finally:
+        env.stdout.buffer.write(b"\n".join([*some, b""]))
 
 
 def _write_json(env: Environment, lines: Iterator[MergedLine]) -> None:

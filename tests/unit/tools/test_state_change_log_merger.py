@@ -52,6 +52,19 @@ def test_compressed_files(tmp_path: Path, suffix: str, compress: Callable[[bytes
         merged(plain, packed)
 
 
+def test_damage_in_a_compressed_file(tmp_path: Path) -> None:
+    packed = tmp_path / "rotated.gz"
+    # A stored block, and then one of a type that does not exist.
+    lines = b"".join(line(1, f"a-{number}") + b"\n" for number in range(400))
+    size = len(lines).to_bytes(2, "little") + (len(lines) ^ 0xFFFF).to_bytes(2, "little")
+    packed.write_bytes(b"\x1f\x8b\x08" + bytes(7) + b"\0" + size + lines + b"\x07")
+    outcome = kafkapy("state-change-log-merger", "--logs", str(packed))
+    assert lines.startswith(outcome.stdout.encode())
+    assert outcome.stdout.count("\n") > 300
+    assert outcome.stderr.startswith(f"{packed}: Error -3 while decompressing data")
+    assert outcome.status == 1
+
+
 def test_a_file_that_is_out_of_order_keeps_its_order(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(line(5, "a-0") + b"\n" + line(1, "a-0") + b"\n")
     (tmp_path / "b").write_bytes(line(3, "b-0") + b"\n")
