@@ -23,8 +23,13 @@ class Launched:
     begin: int
 
     def said(self) -> bytes:
-        """The output so far."""
-        return self.output.read_bytes()[self.begin :]
+        """The output so far; nothing if it cannot be read."""
+        try:
+            with self.output.open("rb") as file:
+                file.seek(self.begin)
+                return file.read()
+        except OSError:
+            return b""
 
     def last_words(self) -> str:
         """The last lines of its output, indented."""

@@ -110,7 +110,7 @@ def serves(launched: Launched) -> bool:
 
 def first_address(launched: Launched) -> str:
     """The bound address of a serving broker's first listener: host:port."""
-    found = _LISTENING.search(launched.output.read_bytes(), launched.begin)
+    found = _LISTENING.search(launched.said())
     assert found is not None, launched.output
     return found[1].decode()
 

@@ -36,6 +36,18 @@ def test_a_start_that_succeeds_leaves_all(tmp_path: Path) -> None:
         assert child.poll() is None
 
 
+def test_an_old_output_is_not_read_again(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    with output.open("wb") as file:
+        file.truncate(1 << 42)
+        file.seek(0, 2)
+        file.write(b"now")
+    child = Launched(None, output, 1 << 42)  # type: ignore[arg-type]
+    assert child.said() == b"now"
+    output.unlink()
+    assert (child.said(), child.last_words()) == (b"", "")
+
+
 def test_modules_of_the_current_directory_are_not_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
