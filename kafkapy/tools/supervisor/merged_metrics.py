@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import http.server
 import threading
 import urllib.request
@@ -22,7 +23,7 @@ def fetched(port: int) -> str:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=LIMIT_S) as answer:
             text: str = answer.read().decode()
-    except OSError:
+    except (OSError, http.client.HTTPException):  # also one that ended in its answer
         return ""
     return text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import urllib.error
 import urllib.request
 
@@ -38,6 +40,20 @@ def test_a_total_needs_all() -> None:
     assert total([ONE, TWO], "messages_total") == 7
     assert total([ONE, TWO], "lag") is None
     assert total([ONE, ""], "messages_total") is None
+
+
+def test_a_broker_that_ends_in_its_answer_has_none() -> None:
+    def half(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlag 1.0\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answering = threading.Thread(target=half, args=(listener,))
+        answering.start()
+        assert fetched(listener.getsockname()[1]) == ""
+        answering.join()
 
 
 def test_one_address_serves_what_the_brokers_serve() -> None:
