@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import signal
@@ -102,8 +103,10 @@ def _supervise(
     from kafkapy.tools.supervisor.supervisor import Supervisor, processes_of
 
     def say(text: str) -> None:
-        env.line(text)
-        env.stdout.flush()
+        # The output may be on a disk that is full: the brokers must not end for that.
+        with contextlib.suppress(OSError):
+            env.line(text)
+            env.stdout.flush()
 
     supervisor = Supervisor(processes_of(processes), words, properties, say)
     with terminable():

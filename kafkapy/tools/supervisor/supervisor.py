@@ -218,11 +218,11 @@ class Supervisor:
             child.state = State.ENDED
             self._say(f"Broker {child.number}: ended with status {status}")
         else:
-            self._died(child, status, now_s)
+            self._died(child, f"ended with status {status}", now_s)
 
-    def _died(self, child: Child, status: int, now_s: float) -> None:
+    def _died(self, child: Child, how: str, now_s: float) -> None:
         delay_ms = child.policy.died((now_s - child.started_s) * 1000)
-        said = f"Broker {child.number}: ended with status {status}"
+        said = f"Broker {child.number}: {how}"
         if delay_ms is None:
             child.state = State.LEFT
             self._say(
@@ -238,8 +238,13 @@ class Supervisor:
         before = child.launched.process.stdin
         assert before is not None
         before.close()
-        child.launched = broker_processes.launch(child.words, child.output, is_ours=True)
         child.started_s = time.monotonic()
+        try:
+            child.launched = broker_processes.launch(child.words, child.output, is_ours=True)
+        except OSError as error:
+            # A failed disk or a lack of memory: the other brokers serve on.
+            self._died(child, f"cannot be started: {error.strerror}", child.started_s)
+            return
         child.state = State.STARTING
 
     def _stop_next(self) -> bool:

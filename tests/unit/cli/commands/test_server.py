@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from kafkapy.cli.commands.server import _supervise
+from kafkapy.cli.framework.environment import Environment
 from kafkapy.tools.local import broker_processes
+from kafkapy.tools.supervisor import supervisor
 from tests.harness.scripted.cli import kafkapy
 
 
@@ -161,3 +166,22 @@ def test_a_service_of_the_user_is_written_once(
     assert kafkapy(*words, "--processes", "2").status == 0
     assert "--processes 2" in unit.read_text()
     assert environment.read_text() == "KAFKA_OPTS=-Da=b\n", "it is the operator's"
+
+
+def test_a_full_disk_does_not_end_the_supervisor(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    class Talking:
+        def __init__(self, *given: Any) -> None:
+            self._say = given[-1]
+
+        def start(self) -> None:
+            self._say("Broker 0: ended with status 1")
+
+        def run(self) -> int:
+            return 0
+
+    monkeypatch.setattr(supervisor, "Supervisor", Talking)
+    assert _supervise("1", [], {}, Environment(stdout=Full())) == 0

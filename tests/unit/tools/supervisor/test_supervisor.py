@@ -1,0 +1,51 @@
+"""Brokers that cannot be launched again; `tests/integration/test_processes.py` has the rest."""
+
+from __future__ import annotations
+
+import errno
+import io
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkapy.tools.local import broker_processes
+from kafkapy.tools.local.background import Launched
+from kafkapy.tools.supervisor.restart_policy import DEATHS_MAX
+from kafkapy.tools.supervisor.supervisor import Child, State, Supervisor
+
+
+class Ended:
+    """A process that has ended."""
+
+    def __init__(self) -> None:
+        self.stdin = io.BytesIO()
+
+    def poll(self) -> int:
+        return 1
+
+
+def test_a_broker_whose_disk_failed_leaves_the_supervisor_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Launched:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(broker_processes, "launch", refuse)
+    said: list[str] = []
+    supervisor = Supervisor(1, [], {"log.dirs": str(tmp_path)}, said.append)
+    ended: Any = Ended()
+    output = tmp_path / "unreadable"
+    child = Child(0, [], output, 1, Launched(ended, output, 0), time.monotonic())
+    for _ in range(DEATHS_MAX + 1):
+        child.due_s = 0.0
+        supervisor._look_at(child)
+    assert child.state is State.LEFT
+    assert said[1] == (
+        f"Broker 0: cannot be started: Read-only file system; starts again in 2 s; see {output}"
+    )
+    assert said[-1] == (
+        "Broker 0: cannot be started: Read-only file system, 6 times in a row, and is not started"
+        " again."
+    )
