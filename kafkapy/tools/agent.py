@@ -43,7 +43,9 @@ class LineSink(Protocol):
     """The destination of lines."""
 
     def send(self, path: Path, value: bytes, offset: int) -> None:
-        """Send one line. May wait for room in the queue."""
+        """Send one line. May wait for room in the queue, and gives the line up when told to stop:
+        it is never acknowledged then.
+        """
 
     def acknowledged(self) -> bool:
         """Wait shortly. Returns whether every line was acknowledged. Raises AgentError."""
@@ -55,7 +57,11 @@ class TopicSink:
     """
 
     def __init__(
-        self, topic: str, properties: Mapping[str, str], warn: Callable[[str], None]
+        self,
+        topic: str,
+        properties: Mapping[str, str],
+        warn: Callable[[str], None],
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Raises:
@@ -64,6 +70,8 @@ class TopicSink:
         from confluent_kafka import Producer
 
         self._topic = topic
+        self._is_stopped = is_stopped
+        self._gave_up = False
         self._failures: list[str] = []
         config = {"linger.ms": "20", **producer_config(properties)}
         if "delivery.timeout.ms" not in properties:
@@ -74,7 +82,7 @@ class TopicSink:
         """Queue a line with the headers `file` and `offset`; wait while the queue is full."""
         name = str(path)
         headers = [("file", name.encode()), ("offset", str(offset).encode())]
-        while True:
+        while not self._gave_up:
             try:
                 self._producer.produce(
                     self._topic, value, name, headers=headers, on_delivery=self._delivered
@@ -82,13 +90,14 @@ class TopicSink:
                 return
             except BufferError:
                 self._producer.poll(_ROOM_WAIT_S)
+                self._gave_up = self._is_stopped()
 
     def acknowledged(self) -> bool:
         """Wait for at most half a second. Returns whether the queue is empty."""
         left: int = self._producer.flush(0.5)
         if self._failures:
             raise AgentError(f"Topic {self._topic}: {self._failures[0]}")
-        return left == 0
+        return left == 0 and not self._gave_up
 
     def _delivered(self, error: Any, _message: Any) -> None:
         if error is not None:

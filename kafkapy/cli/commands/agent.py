@@ -58,10 +58,10 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
     properties = properties_of(options.command_config)
     properties |= parse_assignments(options.producer_property)
     properties["bootstrap.servers"] = options.bootstrap_server or ""
-    sink = TopicSink(options.topic, properties, env.warn)
+    stop = threading.Event()
+    sink = TopicSink(options.topic, properties, env.warn, stop.is_set)
     state = State(Path(options.state))
     agent = Agent(options.files, state, sink, env.warn, from_end=options.from_end)
-    stop = threading.Event()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in STOP_SIGNALS}
     try:
         agent.run(stop, poll_s=options.poll_ms / 1000, once=options.once)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.tools.agent import Agent, AgentError, State
+from kafkapy.tools.agent import Agent, AgentError, State, TopicSink
 
 
 class Sink:
@@ -227,3 +228,46 @@ def test_the_users_own_directories_may_be_links(machine: Machine, tmp_path: Path
     assert machine.run("link/*.log") == ["a"]
     assert machine.run("link/app.log") == ["a"]
     assert machine.notes == []
+
+
+class FullProducer:
+    """librdkafka's producer while no broker answers: its queue has room for one line."""
+
+    made: list[FullProducer] = []  # noqa: RUF012
+    stop: threading.Event
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.queued: list[tuple[Any, ...]] = []
+        FullProducer.made.append(self)
+
+    def produce(self, *record: Any, headers: Any, on_delivery: Any) -> None:
+        if self.queued:
+            raise BufferError
+        self.queued.append((*record, headers))
+
+    def poll(self, timeout: float) -> None:
+        self.stop.set()
+
+    def flush(self, timeout: float) -> int:
+        return 0
+
+
+@pytest.fixture
+def producers(monkeypatch: pytest.MonkeyPatch) -> list[FullProducer]:
+    FullProducer.made = []
+    FullProducer.stop = threading.Event()
+    monkeypatch.setattr("confluent_kafka.Producer", FullProducer)
+    return FullProducer.made
+
+
+def test_it_stops_while_the_queue_is_full(producers: Any, machine: Machine) -> None:
+    machine.log("a\nb\n")
+    stop, state = FullProducer.stop, State(machine.root / "state")
+    sink = TopicSink("t", {}, machine.notes.append, stop.is_set)
+    agent = Agent([str(machine.root / "*.log")], state, sink, machine.notes.append)
+    running = threading.Thread(target=agent.run, args=(stop,), daemon=True)
+    running.start()
+    running.join(10)
+    assert not running.is_alive()
+    agent.close()
+    assert machine.run() == ["a", "b"]  # none of them was taken for acknowledged
