@@ -80,8 +80,8 @@ class TopicSink:
 
     def send(self, path: Path, value: bytes, offset: int) -> None:
         """Queue a line with the headers `file` and `offset`; wait while the queue is full."""
-        name = str(path)
-        headers = [("file", name.encode()), ("offset", str(offset).encode())]
+        name = str(path).encode(errors="surrogateescape")  # file names need not be UTF-8
+        headers = [("file", name), ("offset", str(offset).encode())]
         while not self._gave_up:
             try:
                 self._producer.produce(

@@ -271,3 +271,11 @@ def test_it_stops_while_the_queue_is_full(producers: Any, machine: Machine) -> N
     assert not running.is_alive()
     agent.close()
     assert machine.run() == ["a", "b"]  # none of them was taken for acknowledged
+
+
+def test_a_file_whose_name_is_no_utf_8(producers: Any, machine: Machine) -> None:
+    sink = TopicSink("t", {}, machine.notes.append)
+    sink.send(Path("/logs/\udcff.log"), b"a", 0)
+    ((topic, value, key, headers),) = producers[0].queued
+    assert (topic, value, key) == ("t", b"a", b"/logs/\xff.log")
+    assert headers == [("file", b"/logs/\xff.log"), ("offset", b"0")]
