@@ -160,7 +160,9 @@ class Agent:
             from_end and not state.cursors
         )  # only what is there at the very first start
         self._tails: dict[str, FileTail] = {}
-        self._links: set[str] = set()  # of which was told
+        # Of these was told.
+        self._links: set[str] = set()
+        self._unreadable: set[str] = set()
 
     def run(self, stop: threading.Event, *, poll_s: float = 0.5, once: bool = False) -> None:
         """Run rounds until `stop` is set; with `once`, until there are no new lines.
@@ -241,6 +243,8 @@ class Agent:
                     continue  # a rotated file under its new name
             except (FileNotFoundError, NotAFile):
                 continue  # it was another a moment ago
+            except PermissionError:
+                pass  # which is told below
             self._open(name, cursor)
             if name in self._tails:
                 known.add(self._tails[name].cursor.identity)
@@ -250,6 +254,12 @@ class Agent:
             tail = FileTail(Path(name), cursor)
         except (FileNotFoundError, NotAFile):
             return  # it was another a moment ago
+        except PermissionError:
+            if name not in self._unreadable:
+                self._unreadable.add(name)
+                self._note(f"{name} cannot be read: this user may not; the others are followed")
+            return
+        self._unreadable.discard(name)
         if cursor is not None and tail.cursor != cursor:
             tail = self._after_rotation(tail, cursor)
         elif cursor is None and self._from_end:

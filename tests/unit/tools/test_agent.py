@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.tools import file_tail
 from kafkapy.tools.agent import Agent, AgentError, State, TopicSink
 
 
@@ -228,6 +229,27 @@ def test_the_users_own_directories_may_be_links(machine: Machine, tmp_path: Path
     assert machine.run("link/*.log") == ["a"]
     assert machine.run("link/app.log") == ["a"]
     assert machine.notes == []
+
+
+def test_a_file_that_may_not_be_read_stops_no_other(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = file_tail._opened
+
+    def refuse(path: Path) -> int:
+        if path.name == "app.log":
+            raise PermissionError(13, "Permission denied")
+        return opened(path)
+
+    machine.log("a\n")
+    machine.log("b\n", "other.log")
+    with monkeypatch.context() as patched:
+        patched.setattr(file_tail, "_opened", refuse)
+        assert machine.run() == ["b"]
+    assert machine.notes == [
+        f"{machine.root}/app.log cannot be read: this user may not; the others are followed"
+    ]
+    assert machine.run() == ["b", "a"]
 
 
 class FullProducer:
