@@ -74,6 +74,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
         process.wait(_END_LIMIT_S)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+    except (subprocess.TimeoutExpired, KeyboardInterrupt, SystemExit):  # another signal
         process.kill()
         process.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,37 @@ def test_a_start_that_fails_leaves_nobody(tmp_path: Path, failure: type[BaseExce
             fail()
         assert [first.poll(), second.poll()] == [-signal.SIGTERM] * 2
         assert before.poll() is None
+
+
+@pytest.mark.parametrize("second", [KeyboardInterrupt, SystemExit])
+def test_a_second_signal_leaves_nobody_either(
+    tmp_path: Path, second: type[BaseException]
+) -> None:
+    class Interrupted:
+        """A process for whose end nobody can wait in peace."""
+
+        killed = False
+
+        def terminate(self) -> None:
+            pass
+
+        def wait(self, limit_s: float | None = None) -> None:
+            if not self.killed:
+                raise second
+
+        def kill(self) -> None:
+            self.killed = True
+
+    children: list[Any] = [Interrupted(), Interrupted()]
+
+    def fail() -> None:
+        with ended_on_failure() as started:
+            started += [Launched(child, tmp_path / "out", 0) for child in children]
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert [child.killed for child in children] == [True, True]
 
 
 def test_a_start_that_succeeds_leaves_all(tmp_path: Path) -> None:
