@@ -36,7 +36,13 @@ _TEXTS: Final = {
 }
 # Kafka puts these before the ones it has.
 _LAST_FIRST: Final = {"index_mismatch", "non_consecutive_offsets"}
+_SIGN: Final = 1 << 63
 INDEX_MISMATCH, TIMESTAMP_MISMATCH, OUT_OF_ORDER, NOT_FOUND, NON_CONSECUTIVE = _TEXTS
+
+
+def _wrapped(number: int) -> int:
+    """A number of 64 bits, as Java computes it: damaged offsets can be higher."""
+    return (number + _SIGN) % (2 * _SIGN) - _SIGN
 
 
 class Findings:
@@ -47,7 +53,7 @@ class Findings:
 
     def add(self, finding: str, path: str, pair: tuple[int, int]) -> None:
         """Add a fault."""
-        self._pairs[finding].setdefault(path, array("q")).extend(pair)
+        self._pairs[finding].setdefault(path, array("q")).extend(map(_wrapped, pair))
 
     def __bool__(self) -> bool:
         return any(self._pairs.values())

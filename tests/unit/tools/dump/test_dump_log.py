@@ -182,3 +182,13 @@ def test_gaps_count_as_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     compacted = sorted(str(path) for path in Path("compacted-0").glob("*.log"))
     words = ("--deep-iteration", "--strict", "--files", ",".join(compacted))
     assert dump(*words).status == 1
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_offsets_at_the_end_of_all_numbers(segment: Path, output: str) -> None:
+    data = bytearray(segment.read_bytes())
+    struct.pack_into(">q", data, 0, 2**63 - 1)
+    segment.write_bytes(data)
+    outcome = dump("--deep-iteration", "--output", output, "--files", f"{segment},{segment}")
+    assert outcome.status == 0
+    assert "-9223372036854775807" in outcome.stdout + outcome.stderr
