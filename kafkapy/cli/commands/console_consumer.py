@@ -81,6 +81,7 @@ def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
     check(options)
     properties = consumer_properties(options)
     from kafkapy.tools.console.console_consumer import ConsoleConsumer, print_messages
+
     forget_endless(options)
 
     render, out = _renderer(options), env.stdout.buffer

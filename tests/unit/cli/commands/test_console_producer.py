@@ -110,9 +110,7 @@ def test_lines_become_records(producers: Any) -> None:
     assert values == [b"one", b"two", b"", b"last"]
 
 
-def test_sigterm_waits_for_what_is_queued(
-    producers: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sigterm_waits_for_what_is_queued(producers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kill = staticmethod(lambda: os.kill(os.getpid(), signal.SIGTERM))
     monkeypatch.setattr(FakeProducer, "after", kill)
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -30,9 +30,7 @@ def test_a_start_that_fails_leaves_nobody(tmp_path: Path, failure: type[BaseExce
 
 
 @pytest.mark.parametrize("second", [KeyboardInterrupt, SystemExit])
-def test_a_second_signal_leaves_nobody_either(
-    tmp_path: Path, second: type[BaseException]
-) -> None:
+def test_a_second_signal_leaves_nobody_either(tmp_path: Path, second: type[BaseException]) -> None:
     class Interrupted:
         """A process for whose end nobody can wait in peace."""
 
