@@ -7,7 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.tools.java_format import decimal, ratio
@@ -64,7 +72,11 @@ class EndToEnd:
         ends = []
         for partition in partitions:
             place = TopicPartition(self._topic, partition)
-            _, end = self._consumer.get_watermark_offsets(place, timeout=_SETTLE_S)
+            try:
+                _, end = self._consumer.get_watermark_offsets(place, timeout=_SETTLE_S)
+            except KafkaException as error:
+                said = f"The end of {self._topic}-{partition} is not known: {error.args[0].str()}"
+                raise ApiError(ErrorCode.REQUEST_TIMED_OUT, said) from error
             ends.append(TopicPartition(self._topic, partition, end if end >= 0 else OFFSET_END))
         self._consumer.assign(ends)
 
@@ -102,7 +114,10 @@ class EndToEnd:
             if error is not None:
                 failures.append(error)
 
-        self._producer.produce(self._topic, payload, on_delivery=done)
+        try:
+            self._producer.produce(self._topic, payload, on_delivery=done)
+        except KafkaException as error:
+            raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, error.args[0].str()) from error
         flush(self._producer)
         if failures:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, failures[0].str())

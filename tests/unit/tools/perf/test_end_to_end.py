@@ -1,9 +1,12 @@
 """The summary of e2e-latency; a run is tested live."""
 
-import pytest
+from typing import Any
 
-from kafkapy.common.errors import ConfigError
-from kafkapy.tools.perf.end_to_end import check_read, summary
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.tools.perf.end_to_end import EndToEnd, check_read, summary
 
 
 def test_the_summary() -> None:
@@ -24,3 +27,19 @@ def test_another_message_than_ours_is_told() -> None:
         ConfigError, match=r"The message read \[BB\] did not match the message sent"
     ):
         check_read(b"AA", b"BB")
+
+
+def test_what_librdkafka_refuses_is_told() -> None:
+    class Refusing:
+        def get_watermark_offsets(self, place: Any, timeout: float) -> None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+        def produce(self, topic: str, payload: bytes, on_delivery: Any) -> None:
+            raise KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
+
+    client: Any = Refusing()
+    test = EndToEnd(client, client, "t")
+    with pytest.raises(ApiError, match=r"The end of t-0 is not known: .*Timed out"):
+        test.place([0])
+    with pytest.raises(ApiError, match="Message size too large"):
+        test.run(1, 5_000_000, print, print)
