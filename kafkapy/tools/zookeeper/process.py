@@ -10,6 +10,7 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from itertools import chain
@@ -233,7 +234,8 @@ def wait_until_serving(launched: Launched, config: Mapping[str, str], limit_s: f
     Raises:
         ConfigError: it ended, or was not ready in time; with the end of its output.
     """
-    for _ in range(int(limit_s / _POLL_S)):
+    give_up_s = time.monotonic() + limit_s  # a look takes seconds where nobody answers
+    while time.monotonic() < give_up_s:
         try:
             status = launched.process.wait(_POLL_S)
         except subprocess.TimeoutExpired:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from pathlib import Path
 
 import pytest
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.tools.local.background import Launched
 from kafkapy.tools.zookeeper import process as zookeeper_process
 from kafkapy.tools.zookeeper.implementations import Implementation
 from kafkapy.tools.zookeeper.process import (
@@ -132,6 +134,23 @@ def test_a_zookeeper_is_found_by_the_file_that_it_holds(tmp_path: Path) -> None:
         assert is_zookeeper(child.pid)
     assert server_of(str(tmp_path)) is None
     assert not is_zookeeper(os.getpid())
+
+
+def test_the_limit_of_a_start_counts_looks_that_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[bool] = []
+
+    def look(host: str, port: int) -> bool:
+        looks.append(threading.Event().wait(0.06))
+        return False
+
+    monkeypatch.setattr(zookeeper_process, "serves", look)
+    with IdleServers() as servers:
+        launched = Launched(servers.start(), tmp_path / "out", 0)
+        with pytest.raises(ConfigError, match="ZooKeeper is not ready after 0 s"):
+            zookeeper_process.wait_until_serving(launched, effective_config({}, {}), 0.1)
+    assert len(looks) <= 2
 
 
 def test_a_taken_port_is_told_before_anything_starts(tmp_path: Path) -> None:
