@@ -30,6 +30,9 @@ _REBALANCE_TIMEOUT_MS: Final = 1500
 _NOT_FENCED_US: Final = SECOND_US // 2
 _ENDS: Final = 0.06
 """How often a member leaves, or dies, before a heartbeat."""
+_STAYS_AWAY: Final = 0.3
+_TURNS: Final = 0.1
+_NOWHERE: Final = "nowhere"
 _SLOW: Final = 0.15
 _STALE_COMMITS: Final = 0.1
 ASSIGNORS: Final[tuple[tuple[str | None, ...], ...]] = (
@@ -157,6 +160,7 @@ class ConsumerMember(GroupClient):
         self._said: frozenset[int] = frozenset()
         self._lives = 0
         self._assignor: str | None = None
+        self._subscribed = topic
 
     async def run(self) -> None:
         while not self._ownership.is_over:
@@ -174,7 +178,8 @@ class ConsumerMember(GroupClient):
         self.is_done = True
 
     async def _end(self) -> None:
-        """Leave, or die: who comes back is somebody else."""
+        """Leave, or die: who comes back is somebody else, at once or after a while, in which the
+        others share its partitions."""
         self.world.counts["consumers that ended"] += 1
         member_id, self.member_id = self.member_id, ""
         self._ownership.gone(member_id)
@@ -185,6 +190,8 @@ class ConsumerMember(GroupClient):
                 ),
                 1,
             )
+        if self.world.random.random() < _STAYS_AWAY:
+            await self.pause(300, 2000)
 
     def _rejoin(self) -> None:
         self._lives += 1
@@ -192,11 +199,22 @@ class ConsumerMember(GroupClient):
         self._owned, self._found, self._since, self._says_all = frozenset(), {}, {}, True
         self._assignor = self.world.random.choice(self._ownership.assignors)
 
+    def _is_subscribed_anew(self) -> bool:
+        """Whether the member takes another subscription: for a while it is to a topic that is not
+        there. Others get its partitions while it lives, and it gets some back."""
+        was = self._subscribed
+        if self.is_stopping:
+            self._subscribed = self.topic
+        elif self.world.random.random() < _TURNS:
+            self._subscribed = self.topic if was == _NOWHERE else _NOWHERE
+        return self._subscribed != was
+
     async def _beat(self) -> None:
         """One heartbeat. After an error it says everything, and is told everything."""
         if not self.member_id:
             self._rejoin()
         says_all, asked_us, owned = self._says_all, self.world.events.now_us, self._owned
+        subscribes = self._is_subscribed_anew() or says_all
         rows = [TopicPartitions(topic_id=self.topic_id(self.topic), partitions=sorted(owned))]
         response = await self.ask(
             ConsumerGroupHeartbeatRequest(
@@ -204,7 +222,7 @@ class ConsumerMember(GroupClient):
                 member_id=self.member_id,
                 member_epoch=self.generation,
                 rebalance_timeout_ms=_REBALANCE_TIMEOUT_MS if says_all else -1,
-                subscribed_topic_names=[self.topic] if says_all else None,
+                subscribed_topic_names=[self._subscribed] if subscribes else None,
                 server_assignor=self._assignor if says_all else None,
                 topic_partitions=(
                     (rows if owned else []) if says_all or owned != self._said else None

@@ -62,6 +62,41 @@ class Courses(FaultTools):
         )
         return False  # counted when it happens
 
+    def copied_tail(self) -> bool:
+        """A leader copies its log to another directory, with records that its followers do not
+        have, and is a leader no more before the throttled move ends."""
+        at = self._partition()
+        leader, isr, _ = self._state(at)
+        node = self.world.nodes.get(leader)
+        partition = None if node is None else _hosted(node, at)
+        if node is None or partition is None or len(isr) < 2 or node.has_failed_disk:
+            return False
+        log = partition.log
+        elsewhere = [path for path in node.log_dirs if path != log.log_dir]
+        others = [self.world.nodes[b].host for b in isr if b != leader]
+
+        def has_tail() -> bool:
+            built = node.built
+            copy = None if built is None else built.replicas.log_manager.futures.logs.get(at)
+            return copy is not None and copy.log_end_offset > log.high_watermark
+
+        def depose() -> None:
+            self._expire(leader)
+            self.world.counts["copied tail"] += 1
+
+        def move() -> None:
+            if not self._is_over:
+                self._when(has_tail, depose, 2 * SECOND_US)
+                self._ask(
+                    lambda: self.admin.move(leader, at, elsewhere[0]),
+                    f"{at} of {node.host} moves to {elsewhere[0]}",
+                )
+
+        if elsewhere:
+            self._cut([(other, node.host) for other in others], f"no follower gets to {node.host}")
+            self._for(100, 500, move)
+        return False  # counted when it happens
+
     def joiner_expires(self) -> bool:
         """A replica's session expires just before it has caught up, and its leader hears of it
         late."""

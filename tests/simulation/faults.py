@@ -441,6 +441,7 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "deletion halts": Faults.deletion_halts,
     "emptied log": Faults.emptied_log,
     "stranded move": Faults.stranded_move,
+    "copied tail": Faults.copied_tail,
     "joiner expires": Faults.joiner_expires,
     "deposed at work": Faults.deposed_at_work,
     "all die at a decision": Faults.all_die_at_a_decision,

@@ -115,6 +115,7 @@ FAULT_WEIGHTS = {
 }
 COURSES = (
     "stranded move",
+    "copied tail",
     "joiner expires",
     "deposed at work",
     "all die at a decision",
@@ -183,7 +184,7 @@ def plan_of(random: Random) -> Plan:
     plan.forgets = random.random() < 0.25
     if plan.forgets:
         plan.config["offsets.retention.check.interval.ms"] = "400"
-    plan.throttles = random.random() < 0.25
+    plan.throttles = random.random() < 0.25 or "copied tail" in plan.weights
     if plan.throttles:
         plan.config["log.dirs"] = TWO_DIRECTORIES
     plan.drifts = random.random() < 0.25
