@@ -273,17 +273,24 @@ class SharePartition:
         return self._finish(change)
 
     def _check_known(self, batch: Acknowledgement) -> None:
-        """Require that a batch lies among the records in flight: Kafka's
-        `fetchSubMapForAcknowledgementBatch`."""
-        records, end = self._records, self._records.end
-        if end is None or self.start_offset <= batch.first < records.start:
+        """Require that all records of a batch from the start offset on are in flight. An earlier
+        leader may have delivered others: nobody stores who has acquired what. The errors are those
+        of Kafka's `fetchSubMapForAcknowledgementBatch`.
+        """
+        records = self._records
+        gaps = records.gaps(max(batch.first, self.start_offset), batch.last)
+        if not gaps:
+            return
+        if not records.runs or self.start_offset <= batch.first < records.start:
             raise _invalid(
                 "Batch record not found. The request batch offsets are not found in the cache."
             )
-        for name, offset in (("first", batch.first), ("last", batch.last)):
-            if offset > end:
-                message = f"The {name} offset in request is past acquired records."
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"Batch record not found. {message}")
+        first, last = gaps[-1]
+        if last < batch.last:
+            raise _not_acquired()
+        name = "first" if first == batch.first else "last"
+        message = f"The {name} offset in request is past acquired records."
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Batch record not found. {message}")
 
     def _acknowledge(
         self,
@@ -301,7 +308,7 @@ class SharePartition:
             if run.last < self.start_offset and not run.is_locked:
                 continue
             if run.pending is not None or not run.is_locked:
-                raise _invalid("The offset cannot be acknowledged. The offset is not acquired.")
+                raise _not_acquired()
             if run.delivery.member_id != member_id:
                 raise _invalid("Member is not the owner of batch record")
             if kind is AckType.RENEW:
@@ -425,3 +432,7 @@ def _acquired(runs: list[Run], batch_size: int) -> list[Acquired]:
 
 def _invalid(message: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_RECORD_STATE, message)
+
+
+def _not_acquired() -> ApiError:
+    return _invalid("The offset cannot be acknowledged. The offset is not acquired.")
