@@ -63,7 +63,15 @@ class Client:
         self._nodes: dict[int, NodeClient] = {}
 
     def spawn(self, work: Any) -> None:
-        self.process.call_soon(lambda: self.process.create_task(work))
+        self.process.call_soon(
+            lambda: self.process.create_task(work).add_done_callback(self._ended)
+        )
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        """A client that ends by an exception sees no more of what it is there to see."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.world.fault(self.host, error, "a client ended")
 
     def node(self, broker_id: int) -> NodeClient:
         found = self._nodes.get(broker_id)
@@ -118,6 +126,23 @@ class Client:
             self.world.counts["batches that readers refused"] += 1
             raise Refused(error.message) from error
         return records
+
+    async def fetched(
+        self, broker_id: int, request: fetch.FetchRequest, version: int
+    ) -> fetch.PartitionData:
+        """The row of a fetch that wants one partition.
+
+        Raises:
+            NodeUnavailable: the broker does not answer.
+            Refused: the client is beyond a quota, and has to pause: it gets no row.
+        """
+        response = await self.node(broker_id).request(request, version)
+        if response.throttle_time_ms and not response.responses:
+            self.world.counts["fetches beyond a quota"] += 1
+            raise Refused("beyond a quota")
+        answer: fetch.PartitionData
+        [answer] = response.responses[0].partitions
+        return answer
 
     async def coordinator(self, group: str) -> int:
         request = find_coordinator.FindCoordinatorRequest(key=group)
@@ -362,8 +387,7 @@ class Reader(Client):
                 rack_id=self._rack,
             )
             asked_us = self.world.events.now_us
-            response = await self.node(asked).request(request, self._version)
-            [answer] = response.responses[0].partitions
+            answer = await self.fetched(asked, request, self._version)
             if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and asked == leader:
                 self._history.out_of_range(*at, self.position, self._known)
                 self.position = 0

@@ -72,8 +72,7 @@ class CommittedReader(Client):
                 isolation_level=1,
                 topics=[fetch.FetchTopic(topic=self.at.topic, partitions=[row])],
             )
-            response = await self.node(leader).request(request, 10)
-            [answer] = response.responses[0].partitions
+            answer = await self.fetched(leader, request, 10)
             if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 self._history.out_of_range(*self.at, self.position, self._known)
                 self.is_stopping = True

@@ -48,8 +48,7 @@ class Transformer(TransactionalClient):
             max_bytes=_FETCH_BYTES,
             topics=[fetch.FetchTopic(topic=source, partitions=[row])],
         )
-        response = await self.node(leader).request(request, 10)
-        [answer] = response.responses[0].partitions
+        answer = await self.fetched(leader, request, 10)
         if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and self.is_stopping:
             return []  # what it had copied is lost at its source
         if answer.error_code != ErrorCode.NONE:

@@ -45,7 +45,7 @@ class World:
         return self._echo is not None
 
     def fault(self, host: str, error: BaseException | None, what: str) -> None:
-        """Production code raised what nobody caught."""
+        """Production code, or a client, raised what nobody caught."""
         lines = "" if error is None else "".join(traceback.format_exception(error))
         self.faults.append(f"{host}: {what}\n{lines}")
 

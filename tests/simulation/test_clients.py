@@ -1,0 +1,67 @@
+"""A reader that a quota stops goes on later; a client that ends by an exception is a fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.protocol.messages import fetch, metadata
+from kafkapy.record.builder import RecordData, build_batch
+from tests.harness.faults.anomalies import Mode
+from tests.simulation.clients import Reader
+from tests.simulation.events import SECOND_US
+from tests.simulation.history import SimHistory
+from tests.simulation.world import World
+
+
+def answer(throttle_time_ms: int, *records: bytes) -> fetch.FetchResponse:
+    """A row for each of the records; none if the broker gives none."""
+    rows = [fetch.PartitionData(partition_index=0, records=each) for each in records]
+    topics = [fetch.FetchableTopicResponse(topic="orders", partitions=rows)] if rows else []
+    return fetch.FetchResponse(throttle_time_ms=throttle_time_ms, responses=topics)
+
+
+class Scripted(Reader):
+    """Reads one record of one broker, which gives these answers to fetches, one after the other."""
+
+    def __init__(self, world: World, *answers: fetch.FetchResponse) -> None:
+        self.answers = list(answers)
+        super().__init__(world, SimHistory(world), "r1", "orders", 0, Mode.SUBSCRIBE, 1)
+
+    def node(self, broker_id: int) -> Any:
+        return self
+
+    def any_broker(self) -> int:
+        return 1
+
+    async def request(self, request: Any, version: int) -> Any:
+        if isinstance(request, fetch.FetchRequest):
+            return self.answers.pop(0)
+        row = metadata.MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=0)
+        topic = metadata.MetadataResponseTopic(name="orders", partitions=[row])
+        return metadata.MetadataResponse(topics=[topic])
+
+
+RECORD = answer(0, build_batch([RecordData(None, b"7", 0)]))
+
+
+@pytest.mark.parametrize("stops", [0, 2])
+def test_a_reader_beyond_its_quota_reads_on(stops: int) -> None:
+    world = World(0)
+    reader = Scripted(world, *[answer(300)] * stops, RECORD)
+    world.events.run_until(5 * SECOND_US)
+    assert reader.is_done
+    assert reader.position == 1
+    assert world.counts["fetches beyond a quota"] == stops
+    assert not world.faults
+
+
+def test_a_client_that_ends_by_an_exception_is_a_fault() -> None:
+    """No quota excuses an answer without a row."""
+    world = World(0)
+    reader = Scripted(world, answer(0), RECORD)
+    world.events.run_until(5 * SECOND_US)
+    assert not reader.is_done
+    [fault] = world.faults
+    assert fault.startswith("r1: a client ended")
