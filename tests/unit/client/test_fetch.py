@@ -36,6 +36,7 @@ class Log:
         self.end = end
         self.codes: list[ErrorCode] = []
         self.throttle_ms: list[int] = []
+        self.throttled_rows = True
 
     def answer(self, request: Any, port: int) -> FetchResponse:
         wanted = request.topics[0].partitions[0]
@@ -51,7 +52,8 @@ class Log:
             records=b"" if empty else records[: wanted.partition_max_bytes],
         )
         topic = FetchableTopicResponse(topic="t", topic_id=TOPIC_ID, partitions=[data])
-        return FetchResponse(responses=[topic], throttle_time_ms=throttle_ms)
+        topics = [topic] if self.throttled_rows or not throttle_ms else []
+        return FetchResponse(responses=topics, throttle_time_ms=throttle_ms)
 
 
 def cluster_on(log: Log, **options: Any) -> tuple[Cluster, ScriptedCluster]:
@@ -100,9 +102,12 @@ def test_a_tail_that_compaction_emptied_is_passed_over() -> None:
     assert list(fetch_batches(cluster, TP, 50, 60)) == []
 
 
-def test_a_throttled_answer_is_not_a_gap() -> None:
+@pytest.mark.parametrize("has_rows", [False, True])
+def test_a_throttled_answer_is_not_a_gap(has_rows: bool) -> None:
+    """Brokers give no rows at all (KIP-219)."""
     log = Log([(0, 3)], end=3)
     log.throttle_ms = [10]
+    log.throttled_rows = has_rows
     cluster, scripted = cluster_on(log)
     assert bases(list(fetch_batches(cluster, TP, 0, 3))) == [0]
     assert len(scripted.asked(ApiKey.FETCH)) == 2
