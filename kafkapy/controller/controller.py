@@ -179,8 +179,12 @@ class Controller:
     async def _make_way(self) -> None:
         try:
             await self._resign_if_moved()
+            if self.is_active:
+                # It met a later epoch, though there is no other controller: somebody deleted
+                # `/controller_epoch`. Each election begins a higher one.
+                await self._abdicate()
         except KafkapyError as error:
-            _log.error("[Controller id=%d] Cannot read /controller: %s", self._broker_id, error)
+            _log.error("[Controller id=%d] Cannot make way: %s", self._broker_id, error)
         if self._controller_id == NO_CONTROLLER:
             self._parts.submit(events.ControllerChange())
 
@@ -216,10 +220,13 @@ class Controller:
             raise
         except KafkapyError as error:
             _log.error("[Controller id=%d] Failover failed: %s", self._broker_id, error)
-            fence = context.fence
-            self._controller_id = NO_CONTROLLER
-            self._resign()
-            await self._store.election.abdicate(fence)
+            await self._abdicate()
+
+    async def _abdicate(self) -> None:
+        fence = self._parts.context.fence
+        self._controller_id = NO_CONTROLLER
+        self._resign()
+        await self._store.election.abdicate(fence)
 
     def _resign(self) -> None:
         """Clear all state. Watches that still fire find an inactive controller."""

@@ -31,7 +31,7 @@ from kafkapy.controller.partition_states import VALID_PREVIOUS_STATES, Partition
 from kafkapy.controller.ports import BrokerSender
 from kafkapy.controller.request_batch import RequestBatch
 from kafkapy.controller.state_change_log import StateChangeLog
-from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.stores.znodes import ZnodeError
 
 _log = logging.getLogger("kafka.controller.KafkaController")
@@ -172,7 +172,7 @@ class PartitionStateMachine:
         self, partitions: Sequence[TopicPartition], strategy: Strategy, batch: RequestBatch
     ) -> Outcomes:
         """Elect, and write each result conditionally. After a concurrent write, read and elect
-        again.
+        again. Raises ControllerMoved: a newer controller wrote a state.
         """
         context = self._context
         outcomes: Outcomes = {}
@@ -186,8 +186,10 @@ class PartitionStateMachine:
                 if state is None:
                     outcomes[partition] = "its state is not in ZooKeeper"
                 elif state.controller_epoch > context.epoch:
-                    outcomes[partition] = (
-                        "its state was written by another controller with epoch"
+                    # Kafka's goes on with the others, and sends the states that it knows: also to
+                    # a leader that has restarted, which would lead on in its epoch.
+                    raise ControllerMoved(
+                        f"the state of {partition} was written by another controller with epoch"
                         f" {state.controller_epoch}"
                     )
                 elif (found := self._election(partition, state, strategy, unclean)) is None:

@@ -299,6 +299,7 @@ class Node:
         process.kill()
         self._world.network.process_ended(process, says_goodbye)
         self.disk.process_ended()
+        self.short_disk.left = None  # its descriptors are closed
 
     def pause(self) -> None:
         if self.process is not None:

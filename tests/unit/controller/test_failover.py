@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from kafkapy.common.cluster_state import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.zk.stores.znodes import encode_log_dir_event, encode_partitions
+from kafkapy.zk.stores.znodes import (
+    encode_log_dir_event,
+    encode_partition_state,
+    encode_partitions,
+)
 from tests.harness.cores.controllers import Cluster
 from tests.harness.cores.znodes import run
 
@@ -24,3 +29,34 @@ def test_old_notifications_are_dropped_and_waiting_elections_done() -> None:
     assert cluster.paths("/isr_change_notification/") == []
     assert "/admin/preferred_replica_election" not in cluster.server.tree.nodes
     assert cluster.controller.is_active
+
+
+def test_a_controller_that_finds_a_newer_ones_state_sends_nothing() -> None:
+    """It was replaced while it read. What it knows would make a leader that has restarted lead on
+    in its epoch, and write other records at the offsets of those that it lost.
+    """
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (2, 3)})
+    cluster.alter_isr("t", (2,))
+    cluster.kill(2)
+    state = "/brokers/topics/t/partitions/0/state"
+    run(cluster.store.zookeeper.set(state, encode_partition_state(LeaderAndIsr(2, 0, (2,), 0, 9))))
+    cluster.restart(2)
+    cluster.brokers[1].die()
+    cluster.take()
+    cluster.settle()
+    led = [line for line in cluster.take_of("LeaderAndIsr") if "epoch=0" in line]
+    assert led == []
+
+
+def test_after_the_epoch_was_deleted_partitions_get_leaders_again() -> None:
+    """Each election begins a later one, until no state has a later one still."""
+    cluster = Cluster(1, 2)
+    cluster.create_topic("t", {0: (2, 1)})
+    state = "/brokers/topics/t/partitions/0/state"
+    run(cluster.store.zookeeper.set(state, encode_partition_state(LeaderAndIsr(-1, 3, (2,), 0, 5))))
+    cluster.brokers[1].die()
+    run(cluster.store.zookeeper.delete("/controller_epoch"))
+    cluster.settle()
+    assert cluster.state("t").startswith("2 [2] epoch=4")
+    assert cluster.controller.context.epoch == 5
