@@ -280,15 +280,6 @@ def test_changes_refused(
     assert run(store.configs.get("topics", "t")) == {}
 
 
-def test_limits_of_hosts_that_no_broker_could_read_are_refused() -> None:
-    store = admins.store()
-    configs = {"max.connections.per.ip.overrides": "10.0.0.1"}
-    code, message = refused(admin(store).replace(ResourceType.BROKER, "", configs))
-    assert code is ErrorCode.INVALID_REQUEST
-    assert message.endswith("must be a list of host:limit")
-    assert run(store.configs.get("brokers", "<default>")) == {}
-
-
 def test_without_a_controller_it_can_be_tried_again_later() -> None:
     store = admins.store(controller=False)
     code, _ = refused(admin(store).replace(ResourceType.TOPIC, "t", {}))
