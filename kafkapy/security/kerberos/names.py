@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.security.java_patterns import Replace, java_pattern, java_replacement
 
 RULES: Final = "sasl.kerberos.principal.to.local.rules"
 _PRINCIPAL: Final = re.compile(r"([^/@\\]*)(?:/([^/@\\]*))?@([^/@\\]*)")
@@ -21,10 +22,7 @@ _RULE: Final = re.compile(
     re.ASCII,
 )
 _FORMAT_PART: Final = re.compile(r"\$(\d*)|[^$]+", re.ASCII)
-_REPLACEMENT_PART: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}|([^\\$])", re.ASCII | re.DOTALL)
 _CASES: Final[dict[str | None, Callable[[str], str]]] = {"L": str.lower, "U": str.upper, None: str}
-
-Replace = Callable[[re.Match[str]], str]
 
 
 class NoLocalName(KafkapyError):
@@ -112,12 +110,12 @@ def _rule_of(text: str, key: str) -> _Rule:
             f"{key}: {text} is not a rule: DEFAULT or RULE:[n:format](match)s/from/to/g/L"
         )
     count = int(found["count"])
-    pattern = java_pattern(found["pattern"], key)
+    pattern = _pattern(found["pattern"], key)
     return _Rule(
         text,
         count,
         tuple(_parts(found["format"], count, f"{key}: {text}")),
-        java_pattern(found["match"], key),
+        _pattern(found["match"], key),
         pattern,
         java_replacement(found["replacement"] or "", pattern, f"{key}: {text}"),
         found["all"] is not None,
@@ -125,13 +123,8 @@ def _rule_of(text: str, key: str) -> _Rule:
     )
 
 
-def java_pattern(text: str | None, key: str) -> re.Pattern[str] | None:
-    """The pattern in Java's syntax, if there is one. Raises ConfigError: it is none."""
-    try:
-        # Java's named groups have no P.
-        return None if text is None else re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", text))
-    except re.error as error:
-        raise ConfigError(f"{key}: {text} is not a pattern: {error}") from None
+def _pattern(text: str | None, key: str) -> re.Pattern[str] | None:
+    return None if text is None else java_pattern(text, key)
 
 
 def _parts(format: str, count: int, where: str) -> Iterator[str | int]:
@@ -142,33 +135,3 @@ def _parts(format: str, count: int, where: str) -> Iterator[str | int]:
             yield int(part[1])
         else:
             raise ConfigError(f"{where}: {part[0]} is none of $0 to ${count}")
-
-
-def java_replacement(text: str, pattern: re.Pattern[str] | None, where: str) -> Replace:
-    """The replacement of Java's `replaceAll`: $1 is a group, and \\ escapes a character. Raises
-    ConfigError: it is malformed, or there is no such group.
-    """
-    groups = 0 if pattern is None else pattern.groups
-    names = {} if pattern is None else pattern.groupindex
-    parts: list[str | int] = []
-    position = 0
-    while position < len(text):
-        found = _REPLACEMENT_PART.match(text, position)
-        if found is None:
-            raise ConfigError(f"{where}: {text} ends or goes on wrongly at {text[position:]}")
-        escaped, digits, name, plain = found.groups()
-        position = found.end()
-        if digits is not None:
-            # As many digits as make a group that there is, the first at any rate.
-            size = len(digits)
-            while size > 1 and int(digits[:size]) > groups:
-                size -= 1
-            position -= len(digits) - size
-            parts.append(int(digits[:size]))
-        elif name is not None:
-            parts.append(names.get(name, groups + 1))
-        else:
-            parts.append(plain if escaped is None else escaped)
-        if isinstance(parts[-1], int) and parts[-1] > groups:
-            raise ConfigError(f"{where}: there is no group {found[0]}")
-    return lambda match: "".join(p if isinstance(p, str) else match[p] or "" for p in parts)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.security.kerberos.names import Replace, java_pattern, java_replacement
+from kafkapy.security.java_patterns import Replace, java_pattern, java_replacement
 
 _SEQUENCE: Final = 0x30
 _VERSION: Final = 0xA0
@@ -146,7 +146,6 @@ class PrincipalMapper:
 
 def _compiled(match: re.Match[str], key: str) -> tuple[re.Pattern[str], Replace, str]:
     pattern, replacement = java_pattern(match[1], key), match[2]
-    assert pattern is not None
     if pattern.groups:
         replacement = _BACK_REFERENCE.sub(partial(_literal_unless, pattern.groups), replacement)
     return pattern, java_replacement(replacement, pattern, f"{key}: {match[0]}"), match[3]
