@@ -25,7 +25,7 @@ def test_what_replaces_a_match(pattern: str, replacement: str, text: str, expect
 
 @pytest.mark.parametrize("replacement", ["$1", "${n}", "$", "a\\"])
 def test_a_replacement_that_java_would_refuse(replacement: str) -> None:
-    with pytest.raises(ConfigError, match="^rules: "):
+    with pytest.raises(ConfigError, match=r"^rules: "):
         java_replacement(replacement, java_pattern("a", "rules"), "rules")
 
 
