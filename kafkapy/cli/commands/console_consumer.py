@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kafkapy.tools.console.message_formatter import Message
 
 GROUP_NUMBERS: Final = 100_000
-INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
 
 
@@ -41,7 +40,9 @@ class ConsoleConsumerOptions(ClusterOptions):
     include: str | None = value("A regular expression of topics to read.", metavar="REGEX")
     whitelist: str | None = value("Deprecated: --include.", metavar="REGEX")
     partition: int | None = value(
-        "The one partition to read, from its end unless told otherwise.", metavar="N"
+        "The one partition to read, from its end unless told otherwise.",
+        metavar="N",
+        bits=32,
     )
     offset: str | None = value(
         "Where to start in --partition: a number, earliest or latest.", metavar="OFFSET"
@@ -130,8 +131,6 @@ def check(options: ConsoleConsumerOptions) -> None:
     require(options, "bootstrap_server")
     if options.partition is not None and options.topic is None:
         raise UsageError("The topic is required when partition is specified.")
-    if options.partition is not None and options.partition > INT32_MAX:
-        raise UsageError(f"Cannot parse argument '{options.partition}' of option partition")
     if options.offset is not None:
         if options.partition is None:
             raise UsageError("The partition is required when offset is specified.")

@@ -32,7 +32,7 @@ class LeaderElectionOptions(ClusterOptions):
         choices=("preferred", "unclean"),
     )
     topic: str | None = value("Elect for one partition of this topic.", metavar="TOPIC")
-    partition: int | None = value("With --topic: the partition.", metavar="N")
+    partition: int | None = value("With --topic: the partition.", metavar="N", bits=32)
     all_topic_partitions: bool = flag("Elect for every partition.")
     path_to_json_file: str | None = value(
         'Elect for the partitions of this file: {"partitions":[{"topic":"t","partition":0}]}.',

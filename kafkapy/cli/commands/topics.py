@@ -77,9 +77,12 @@ class TopicsOptions(ClusterOptions):
         "Partitions: with --create of the new topic (default: the cluster's), with --alter the"
         " new total.",
         metavar="N",
+        bits=32,
     )
     replication_factor: int | None = value(
-        "Replicas of each partition; with --create only (default: the cluster's).", metavar="N"
+        "Replicas of each partition; with --create only (default: the cluster's).",
+        metavar="N",
+        bits=32,
     )
     replica_assignment: str | None = value(
         "Brokers of each partition, instead of counts.", metavar="B:B,B:B,..."
@@ -109,6 +112,7 @@ class TopicsOptions(ClusterOptions):
         "How many partitions a response describes, of eligible leaders.",
         metavar="N",
         default=2000,
+        bits=32,
     )
 
 

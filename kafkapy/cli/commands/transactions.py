@@ -36,15 +36,19 @@ class TransactionsOptions(ClusterOptions):
         "describe-producers, abort, find-hanging: the topic.", metavar="TOPIC"
     )
     partition: int | None = value(
-        "describe-producers, abort, find-hanging: the partition.", metavar="N"
+        "describe-producers, abort, find-hanging: the partition.", metavar="N", bits=32
     )
     broker_id: int | None = value(
-        "describe-producers, find-hanging: the broker; the leader otherwise.", metavar="ID"
+        "describe-producers, find-hanging: the broker; the leader otherwise.",
+        metavar="ID",
+        bits=32,
     )
     start_offset: int | None = value("abort: where the transaction starts.", metavar="OFFSET")
     producer_id: int | None = value("abort: the producer.", metavar="ID")
-    producer_epoch: int | None = value("abort: its epoch.", metavar="EPOCH")
-    coordinator_epoch: int | None = value("abort: its coordinator's epoch.", metavar="EPOCH")
+    producer_epoch: int | None = value("abort: its epoch.", metavar="EPOCH", bits=16)
+    coordinator_epoch: int | None = value(
+        "abort: its coordinator's epoch.", metavar="EPOCH", bits=32
+    )
     max_transaction_timeout: int = value(
         "find-hanging: how long a transaction may be open.",
         metavar="MINUTES",

@@ -37,6 +37,8 @@ class OptionSpec(NamedTuple):
     choices: tuple[str, ...] = ()
     default: str = ""
     """What is taken without the option, where that can be said in a word."""
+    bits: int = 64
+    """The size of a whole number."""
 
     @property
     def takes_value(self) -> bool:
@@ -143,7 +145,7 @@ def _converted(spec: OptionSpec, text: str) -> Any:
         return text
     if spec.kind in ("int", "float"):
         try:
-            return _integer(text) if spec.kind == "int" else float(text)
+            return _integer(text, spec.bits) if spec.kind == "int" else float(text)
         except ValueError:
             raise UsageError(f"Cannot parse argument '{text}' of option {spec.names[0]}") from None
     # An enumeration, which only options of ours have: the error says what is allowed.
@@ -154,9 +156,10 @@ def _converted(spec: OptionSpec, text: str) -> Any:
     return members[text]
 
 
-def _integer(text: str) -> int:
+def _integer(text: str, bits: int) -> int:
     """Raises ValueError: Java would not read it."""
-    if not re.fullmatch(_INTEGER, text):
+    limit = 1 << (bits - 1)
+    if not re.fullmatch(_INTEGER, text) or not -limit <= int(text) < limit:
         raise ValueError
     return int(text)
 

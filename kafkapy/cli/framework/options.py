@@ -55,8 +55,11 @@ def value(
     name: str = "",
     choices: Iterable[str] = (),
     short: str = "",
+    bits: int = 64,
 ) -> Any:
-    """An option with one value. `alone` is its value when none follows; `short` is its letter."""
+    """An option with one value. `alone` is its value when none follows; `short` is its letter; a
+    whole number has `bits`.
+    """
     spec = OptionSpec(
         (name, *short),
         optional_value=alone,
@@ -64,6 +67,7 @@ def value(
         metavar=metavar,
         choices=tuple(choices),
         default="" if default in (None, False) else str(default),
+        bits=bits,
     )
     return dataclasses.field(default=default, metadata={SPEC: spec})
 

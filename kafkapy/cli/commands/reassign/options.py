@@ -80,6 +80,7 @@ class ReassignOptions(ClusterOptions):
     replication_factor: int | None = value(
         "With --generate: give the topics this many replicas and leave the rest where it is.",
         metavar="N",
+        bits=32,
     )
     additional: bool = flag("With --execute: although other partitions move already.")
     throttle: int = value(

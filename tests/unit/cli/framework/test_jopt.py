@@ -13,7 +13,8 @@ from kafkapy.cli.framework.options import OutputFormat
 SPECS = [
     OptionSpec(("help", "h"), kind="bool"),
     OptionSpec(("topic",)),
-    OptionSpec(("partitions",), kind="int"),
+    OptionSpec(("partitions",), kind="int", bits=32),
+    OptionSpec(("throttle",), kind="int"),
     OptionSpec(("throughput",), kind="float"),
     OptionSpec(("config",), kind="list[str]"),
     OptionSpec(("props",), kind="list[str]", many=True),
@@ -88,6 +89,14 @@ def test_other_words_are_operands() -> None:
         (
             ["--partitions", "1", "--partitions", "x"],
             "Cannot parse argument 'x' of option partitions",
+        ),
+        (
+            ["--partitions", "2147483648"],
+            "Cannot parse argument '2147483648' of option partitions",
+        ),
+        (
+            ["--throttle", "9223372036854775808"],
+            "Cannot parse argument '9223372036854775808' of option throttle",
         ),
         (["--throughput", "fast"], "Cannot parse argument 'fast' of option throughput"),
         (
