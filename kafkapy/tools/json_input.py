@@ -7,10 +7,14 @@ numbers, and of an object's equal keys the last counts.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import KafkapyError
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
+"""Half of a letter, which has no bytes."""
 
 _KINDS = {
     dict: "object",
@@ -67,7 +71,7 @@ class JsonNode(NamedTuple):
 
     def text(self) -> str:
         """A string."""
-        if not isinstance(self.value, str):
+        if not isinstance(self.value, str) or _HALF.search(self.value):
             raise self._unexpected("`String` value")
         return self.value
 

@@ -15,6 +15,11 @@ def test_values_by_kind() -> None:
     assert (row.field("b").integer(), row.field("c").text(), row.optional("d")) == (1, "x", None)
 
 
+def test_a_half_of_a_letter_is_no_text() -> None:
+    with pytest.raises(JsonInputError, match=r"Expected `String` value, .* at t"):
+        parse_json(r'{"t": "a\ud800"}', "no").field("t").text()
+
+
 def test_of_equal_keys_the_last_counts() -> None:
     assert parse_json('{"a": 1, "a": 2}', "no").field("a").integer() == 2
 
