@@ -11,7 +11,9 @@ import json
 from typing import Final
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.partition import Partition
+from kafkapy.storage import log_names
 from kafkapy.zk.stores import paths
 from tests.simulation.checkers.base import Checker, PartitionKey
 from tests.simulation.cluster import Cluster
@@ -70,8 +72,11 @@ class InSyncCopies(Checker):
         """Whether a replica's log goes up to `end`, or did before a power cut or a moment ago."""
         if self._ends.get((broker_id, key), 0) >= end:
             return True
+        node = self.world.nodes[broker_id]
+        if node.process is None and _written_end(node, key.topic_partition) >= end:
+            return True  # it ended just after the write
         before, cut_us = self._before.get((broker_id, key), (0, 0))
-        was_torn = self.world.nodes[broker_id].last_power_cut_us >= 0
+        was_torn = node.last_power_cut_us >= 0
         return before >= end and (was_torn or self.world.events.now_us - cut_us < _LATE_US)
 
     def _acknowledged(self, at: TopicPartition, first: int, last: int) -> None:
@@ -96,3 +101,11 @@ class InSyncCopies(Checker):
             # A leader that lost records may answer before it is judged.
             if not any(loss.kept <= offset and loss.replaced(answer) for loss in losses):
                 self.violated(problem)
+
+
+def _written_end(node: Node, topic_partition: TopicPartition) -> int:
+    """The end of a log on the disk of a broker that is down."""
+    directory = log_names.partition_dir_name(topic_partition)
+    logs = [p for p in node.disk.paths() if f"/{directory}/" in p and p.endswith(".log")]
+    last = [header.last_offset for p in logs for _, header in iter_headers(node.disk.content(p))]
+    return max(last, default=-1) + 1
