@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from enum import IntEnum
+from typing import Any, TypeVar
 
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
@@ -21,6 +22,7 @@ from kafkapy.security.acls import (
     ResourcePattern,
 )
 
+E = TypeVar("E", bound=IntEnum)
 Acls = dict[ResourcePattern, list[AccessControlEntry]]
 
 
@@ -39,15 +41,30 @@ def describe_acls(
     found: Acls = {}
     for each in response.resources:
         pattern = ResourcePattern(
-            ResourceKind(each.resource_type), each.resource_name, PatternType(each.pattern_type)
+            _member(ResourceKind, each.resource_type),
+            each.resource_name,
+            _member(PatternType, each.pattern_type),
         )
         found[pattern] = sorted(
             AccessControlEntry(
-                acl.principal, acl.host, Operation(acl.operation), Permission(acl.permission_type)
+                acl.principal,
+                acl.host,
+                _member(Operation, acl.operation),
+                _member(Permission, acl.permission_type),
             )
             for acl in each.acls
         )
     return dict(sorted(found.items()))
+
+
+def _member(kind: type[E], code: int) -> E:
+    """The member of a code. That of a later version is named UNKNOWN, as in Kafka's client."""
+    try:
+        return kind(code)
+    except ValueError:
+        unknown = int.__new__(kind, code)
+        unknown._name_, unknown._value_ = "UNKNOWN", code
+        return unknown
 
 
 def create_acls(

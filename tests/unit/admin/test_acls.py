@@ -50,6 +50,20 @@ def test_entries_are_described_by_resource() -> None:
     assert str(TOPIC) == "ResourcePattern(resourceType=TOPIC, name=t, patternType=LITERAL)"
 
 
+def test_codes_of_a_later_version_are_unknown() -> None:
+    """Apache Kafka 4 has TWO_PHASE_COMMIT (KIP-939). The other entries are shown all the same."""
+    rows = [
+        AclDescription(principal="User:a", host="*", operation=operation, permission_type=3)
+        for operation in (15, 3)
+    ]
+    resource = DescribeAclsResource(resource_type=9, resource_name="x", pattern_type=3, acls=rows)
+    answer = DescribeAclsResponse(resources=[resource])
+    found = describe_acls(scripted(ApiKey.DESCRIBE_ACLS, answer)[1])
+    [(pattern, entries)] = found.items()
+    assert str(pattern) == "ResourcePattern(resourceType=UNKNOWN, name=x, patternType=LITERAL)"
+    assert [entry.operation.name for entry in entries] == ["READ", "UNKNOWN"]
+
+
 def test_a_broker_without_an_authorizer_says_so() -> None:
     refused = DescribeAclsResponse(
         error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured"
