@@ -135,6 +135,9 @@ class Throttler:
 class FetchMeter:
     """The cost of a consumer's fetch. A client that must pause gets no records, and is not charged
     for them. Waiting for records costs nothing.
+
+    A batch that is larger than all that the quota allows at once is given to a client that was
+    given nothing for so long, and the next fetch pauses. From Kafka a consumer never gets it.
     """
 
     __slots__ = ("_client", "_clock", "_quotas", "_seconds", "_started_s", "bytes_max")
@@ -162,7 +165,11 @@ class FetchMeter:
         fetched = self._quotas[QuotaKind.FETCH]
         requested = self._quotas[QuotaKind.REQUEST]
         requested_ms = requested.record(client, self._seconds * 100, now_ms)
+        is_large = self.bytes_max is not None and size_bytes > self.bytes_max
+        is_due = is_large and fetched.is_unused(client, now_ms)
         fetched_ms = fetched.record(client, size_bytes, now_ms)
+        if is_due:
+            fetched_ms = 0
         pause_ms = max(requested_ms, fetched_ms)
         if pause_ms:
             fetched.take_back(client, size_bytes, now_ms)

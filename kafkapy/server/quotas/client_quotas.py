@@ -59,6 +59,11 @@ class Quota:
         usage = self.usage(client, now_ms)
         return 0 if usage is None else usage.record(value, now_ms, self._at_most_ms)
 
+    def is_unused(self, client: Client, now_ms: int) -> bool:
+        """Whether the windows have no use by those who share a client's quota."""
+        usage = self.usage(client, now_ms)
+        return usage is None or not usage.rate.rate(now_ms)
+
     def take_back(self, client: Client, value: float, now_ms: int) -> None:
         """Take back a recorded use that did not happen."""
         usage = self.usage(client, now_ms)

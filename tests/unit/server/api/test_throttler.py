@@ -170,10 +170,29 @@ def test_a_consumer_beyond_its_quota_gets_nothing_and_pays_nothing(
 def test_a_full_fetch_that_is_throttled_makes_no_session(parts: Parts, client: Client) -> None:
     produced(client)
     limit(parts, consumer_byte_rate=1)
+    client.fetches(fetch())
     answer = client.fetches(fetch(session=(0, 0)))
     assert answer.throttle_time_ms > 0
     assert (answer.session_id, answer.responses) == (0, [])
     assert len(parts.fetch_sessions) == 0
+
+
+def test_a_batch_larger_than_the_quota_allows_at_once_comes_after_a_while(
+    parts: Parts, client: Client, timers: FakeTimers
+) -> None:
+    """It would never come otherwise, and its consumer would never get behind it."""
+    for _ in range(2):
+        produced(client)
+    limit(parts, consumer_byte_rate=1)
+    for _ in range(2):
+        given = client.fetches(fetch())
+        assert given.throttle_time_ms == 0
+        assert bytes(given.responses[0].partitions[0].records) != b""
+        told = client.fetches(fetch(1))
+        assert told.throttle_time_ms > 0
+        assert told.responses == []
+        timers.fire()
+        parts.clock.now_ms += told.throttle_time_ms
 
 
 def test_a_fetch_asks_for_no_more_than_its_quota_has(parts: Parts, client: Client) -> None:
