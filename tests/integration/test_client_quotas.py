@@ -137,7 +137,8 @@ def used_up(servers: str) -> dict[str, Any]:
             found[f"produce {rate}"] = max(0, produced(servers, "t", 5000).throttle_time_ms)
             found[f"fetch {rate}"] = fetched(servers, "t").throttle_time_ms
         changes.set(RAW, producer_byte_rate=None, request_percentage=None)
-        changes.set(ME, consumer_byte_rate=100)
+        changes.set(ME, consumer_byte_rate=600)
+        fetched(servers, "t")  # ours gives a batch to a client that was given none
         for epoch in (-1, 0):
             told = fetched(servers, "t", epoch)
             found[f"fetch {epoch}"] = (told.throttle_time_ms > 0, told.session_id, told.responses)
