@@ -62,6 +62,7 @@ class FaultyFileSystem:
 
     def rename(self, source: str, target: str) -> None:
         self.check(source)
+        self.before_change(target)
         self.fs.rename(source, target)
 
     def remove(self, path: str) -> None:

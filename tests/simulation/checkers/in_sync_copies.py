@@ -8,8 +8,10 @@ watermark changes (a member, proposed ones too, has all that any leader committe
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Final
 
+from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.partition import Partition
@@ -107,5 +109,9 @@ def _written_end(node: Node, topic_partition: TopicPartition) -> int:
     """The end of a log on the disk of a broker that is down."""
     directory = log_names.partition_dir_name(topic_partition)
     logs = [p for p in node.disk.paths() if f"/{directory}/" in p and p.endswith(".log")]
-    last = [header.last_offset for p in logs for _, header in iter_headers(node.disk.content(p))]
-    return max(last, default=-1) + 1
+    end = 0
+    for path in logs:
+        with suppress(ApiError):  # what follows was never written, or is torn
+            for _, header in iter_headers(node.disk.content(path)):
+                end = max(end, header.last_offset + 1)
+    return end
