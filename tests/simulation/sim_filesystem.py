@@ -21,7 +21,9 @@ from dataclasses import dataclass, field
 
 from kafkapy.storage.filesystem import Buffer, DiskSpace, Entry, File
 
-_SECTOR = 512
+_SECTOR = 64
+"""Bytes that are kept or lost together. A real one has 512, of larger batches: these are small, and
+would hardly ever be torn inside."""
 
 
 @dataclass(eq=False)
