@@ -180,11 +180,11 @@ class Controller:
         try:
             await self._resign_if_moved()
             if self.is_active:
-                # It met a later epoch, though there is no other controller: somebody deleted
-                # `/controller_epoch`. Each election begins a higher one.
+                # A partition's state has a later epoch, and no other broker is the controller:
+                # `/controller_epoch` was deleted. Each election increments it.
                 await self._abdicate()
         except KafkapyError as error:
-            _log.error("[Controller id=%d] Cannot make way: %s", self._broker_id, error)
+            _log.error("[Controller id=%d] Cannot resign: %s", self._broker_id, error)
         if self._controller_id == NO_CONTROLLER:
             self._parts.submit(events.ControllerChange())
 

@@ -186,8 +186,8 @@ class PartitionStateMachine:
                 if state is None:
                     outcomes[partition] = "its state is not in ZooKeeper"
                 elif state.controller_epoch > context.epoch:
-                    # Kafka's goes on with the others, and sends the states that it knows: also to
-                    # a leader that has restarted, which would lead on in its epoch.
+                    # Kafka's controller continues, and sends the old states that it has read. A
+                    # leader that restarted would then continue in its old epoch.
                     raise ControllerMoved(
                         f"the state of {partition} was written by another controller with epoch"
                         f" {state.controller_epoch}"

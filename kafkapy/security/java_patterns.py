@@ -14,7 +14,7 @@ Replace = Callable[[re.Match[str]], str]
 
 
 def java_pattern(text: str, key: str) -> re.Pattern[str]:
-    """The pattern of a text in Java's syntax. Raises ConfigError: it is none."""
+    """Compile a pattern in Java's syntax. Raises ConfigError: it is malformed."""
     try:
         # Java's named groups have no P.
         return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", text))
@@ -37,7 +37,7 @@ def java_replacement(text: str, pattern: re.Pattern[str] | None, where: str) -> 
         escaped, digits, name, plain = found.groups()
         position = found.end()
         if digits is not None:
-            # As many digits as make a group that there is, the first at any rate.
+            # The longest group number that exists, at least one digit.
             size = len(digits)
             while size > 1 and int(digits[:size]) > groups:
                 size -= 1

@@ -199,9 +199,9 @@ class ConsumerMember(GroupClient):
         self._owned, self._found, self._since, self._says_all = frozenset(), {}, {}, True
         self._assignor = self.world.random.choice(self._ownership.assignors)
 
-    def _is_subscribed_anew(self) -> bool:
-        """Whether the member takes another subscription: for a while it is to a topic that is not
-        there. Others get its partitions while it lives, and it gets some back."""
+    def _change_subscription(self) -> bool:
+        """Now and then subscribe to a topic that does not exist, or back: other members get the
+        partitions of a live one. Returns whether the subscription changed."""
         was = self._subscribed
         if self.is_stopping:
             self._subscribed = self.topic
@@ -214,7 +214,7 @@ class ConsumerMember(GroupClient):
         if not self.member_id:
             self._rejoin()
         says_all, asked_us, owned = self._says_all, self.world.events.now_us, self._owned
-        subscribes = self._is_subscribed_anew() or says_all
+        subscribes = self._change_subscription() or says_all
         rows = [TopicPartitions(topic_id=self.topic_id(self.topic), partitions=sorted(owned))]
         response = await self.ask(
             ConsumerGroupHeartbeatRequest(

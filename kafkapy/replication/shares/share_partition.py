@@ -274,7 +274,7 @@ class SharePartition:
 
     def _check_known(self, batch: Acknowledgement) -> None:
         """Require that all records of a batch from the start offset on are in flight. An earlier
-        leader may have delivered others: nobody stores who has acquired what. The errors are those
+        leader may have delivered others, because acquisitions are not stored. The errors are those
         of Kafka's `fetchSubMapForAcknowledgementBatch`.
         """
         records = self._records

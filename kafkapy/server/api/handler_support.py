@@ -156,8 +156,18 @@ def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
     return list({key(row): row for row in rows}.values())
 
 
+class _ConfigResource(Protocol):
+    resource_type: int
+    resource_name: str
+
+
+def config_resource(row: _ConfigResource) -> Hashable:
+    """The resource that a row of a request to alter configs names."""
+    return row.resource_type, row.resource_name
+
+
 def refuse_repeated(resource: Hashable, resources: Counter[Hashable]) -> None:
-    """Refuse a resource that a request names more than once: of its changes some would be lost.
+    """Refuse a resource that a request names more than once. Only its last row would be applied.
 
     Raises:
         ApiError: INVALID_REQUEST, in the words of `kafka.server.ConfigAdminManager`.

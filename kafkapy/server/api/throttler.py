@@ -136,8 +136,8 @@ class FetchMeter:
     """The cost of a consumer's fetch. A client that must pause gets no records, and is not charged
     for them. Waiting for records costs nothing.
 
-    A batch that is larger than all that the quota allows at once is given to a client that was
-    given nothing for so long, and the next fetch pauses. From Kafka a consumer never gets it.
+    A batch that is larger than the burst of the quota is returned once the windows are empty, and
+    the next fetch pauses. Kafka never returns such a batch.
     """
 
     __slots__ = ("_client", "_clock", "_quotas", "_seconds", "_started_s", "bytes_max")

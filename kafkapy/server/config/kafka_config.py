@@ -112,8 +112,8 @@ _PER_IP: Final = "max.connections.per.ip"
 
 
 def check_values(given: Mapping[str, str]) -> None:
-    """Refuse values of the right type that would delete every record or shut every client out,
-    or that nobody can read: of properties, and of what a broker that runs is to have.
+    """Refuse values that would delete all records or reject all clients, and overrides that cannot
+    be parsed. Checked at the start and for dynamic configs.
 
     Raises:
         ConfigError: names the key, the value and what is allowed.
@@ -263,7 +263,7 @@ class KafkaConfig:
         dirs = [d for d in self.get_list("log.dirs") or self.get_list("log.dir") if d]
         if not dirs:
             raise ConfigError("log.dirs is empty: name at least one directory")
-        # Of two names, as with a slash or a link, one would delete what the other has.
+        # Two paths of one directory (a slash, a link): a start would delete all its logs.
         if len(set(map(os.path.realpath, dirs))) != len(dirs):
             raise ConfigError(f"log.dirs={','.join(dirs)} names a directory twice")
         return tuple(dirs)

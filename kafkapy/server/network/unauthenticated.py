@@ -71,7 +71,7 @@ class Unauthenticated:
                 " authenticated yet; the oldest of the address with most of them are closed",
                 self._max,
             )
-        # Of addresses with as many, the one that began first: never a client that has just come.
+        # Of addresses with equally many logins, the oldest: never a client that just connected.
         most = max(self._by_host.values(), key=len)
         login = next(iter(most))
         self._close(login, "too many others began")

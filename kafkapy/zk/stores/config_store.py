@@ -130,8 +130,8 @@ class ConfigStore:
         """Replace an entity's configs, if the cluster has a controller, and notify every broker.
         Deletes entities without configs, except topics and brokers.
 
-        One transaction: a broker that ends between two would leave configs that no other knows of.
-        Kafka's brokers need two.
+        One transaction. Kafka's brokers use two: if one ends in between, the other brokers do not
+        apply the new configs.
 
         `version` is that of the configs that these were made from. Kafka overwrites whatever
         another broker has written meanwhile.
@@ -242,11 +242,10 @@ class ConfigStore:
         if version == _MISSING:
             return True
         try:
-            await self._apply([*ops, Delete(path, version)])
+            with contextlib.suppress(NoNode):
+                await self._apply([*ops, Delete(path, version)])
         except NotEmpty:
             return False
-        except NoNode:
-            return True
         return True
 
     async def changes(self, watch: Watch | None = None) -> list[int]:

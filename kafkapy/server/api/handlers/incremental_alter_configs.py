@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
 
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.incremental_alter_configs import (
@@ -13,7 +12,12 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from kafkapy.server.admin.config_admin import ConfigAdmin
-from kafkapy.server.api.handler_support import bound_changes, distinct, refuse_repeated
+from kafkapy.server.api.handler_support import (
+    bound_changes,
+    config_resource,
+    distinct,
+    refuse_repeated,
+)
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
@@ -30,12 +34,12 @@ async def handle(
     bound_changes(len(request.resources))
     rows = []
     pace = turns.pace()
-    resources = Counter(map(_key, request.resources))
-    for resource in distinct(request.resources, _key):
+    resources = Counter(map(config_resource, request.resources))
+    for resource in distinct(request.resources, config_resource):
         row = _row(resource)
         rows.append(row)
         try:
-            refuse_repeated(_key(resource), resources)
+            refuse_repeated(config_resource(resource), resources)
             await admin.change(
                 resource.resource_type,
                 resource.resource_name,
@@ -48,10 +52,6 @@ async def handle(
     # A change must be visible to the next request.
     await changes.process()
     return IncrementalAlterConfigsResponse(responses=rows)
-
-
-def _key(resource: AlterConfigsResource) -> Hashable:
-    return resource.resource_type, resource.resource_name
 
 
 def _row(resource: AlterConfigsResource) -> AlterConfigsResourceResponse:
