@@ -7,8 +7,9 @@ history that checkers judge.
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any, Final
+
+import orjson
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -36,7 +37,8 @@ _PRODUCE_TIMEOUT_MS: Final = 1000
 _BACKOFF_MS: Final = 60
 _UNDER_WAY: Final = 5
 """`max.in.flight.requests.per.connection` of an idempotent producer."""
-_FETCH_BYTES: Final = 4096
+_FETCH_BYTES: Final = (600, 4096, 4096)
+"""A reader with few of them asks for what lies in the middle of segments."""
 _WITHOUT: Final = (3, 4, 5, 7, 8, 10)
 """Versions of Fetch. Without a leader epoch, later ones let a follower answer that is behind."""
 _SEEKS: Final = 0.3
@@ -109,13 +111,13 @@ class Client:
         node = self.world.ensemble.tree.nodes.get(paths.topic(topic))
         if node is None:
             raise Refused("there is no topic yet")
-        return Uuid.parse(str(json.loads(node.data)["topic_id"]))
+        return Uuid.parse(str(orjson.loads(node.data)["topic_id"]))
 
     def leads(self, broker_id: int, topic: str) -> bool:
         """Whether a broker leads partition 0 of a topic, as ZooKeeper has it. A coordinator that
         was paused goes on for a moment as the one that it was; nothing it writes is kept."""
         node = self.world.ensemble.tree.nodes.get(paths.partition_state(topic, 0))
-        return node is not None and json.loads(node.data)["leader"] == broker_id
+        return node is not None and orjson.loads(node.data)["leader"] == broker_id
 
     def checked(self, records: bytes) -> bytes:
         """Batches that have the CRC in their headers, as consumers demand. Raises Refused."""
@@ -348,6 +350,7 @@ class Reader(Client):
         names_epoch = mode is Mode.ASSIGN
         versions = (_FETCH_FROM_FOLLOWERS,) if rack else _WITH_EPOCHS if names_epoch else _WITHOUT
         self._version = world.random.choice(versions)
+        self._fetch_bytes = world.random.choice(_FETCH_BYTES)
         self._history = history
         self._topic = topic
         self._partition = partition
@@ -377,12 +380,12 @@ class Reader(Client):
                 partition=self._partition,
                 current_leader_epoch=epoch,
                 fetch_offset=self.position,
-                partition_max_bytes=_FETCH_BYTES,
+                partition_max_bytes=self._fetch_bytes,
             )
             request = fetch.FetchRequest(
                 max_wait_ms=300,
                 min_bytes=1,
-                max_bytes=_FETCH_BYTES,
+                max_bytes=self._fetch_bytes,
                 topics=[fetch.FetchTopic(topic=self._topic, partitions=[row])],
                 rack_id=self._rack,
             )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
+import orjson
+
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.coordinator.groups.record_codec import group_key
+from kafkapy.record.records import iter_records
 from kafkapy.replication.partition import Partition
 from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import Create, Op, SetData
@@ -23,6 +26,7 @@ TABLE = "table"
 RETAINED = "retained"
 """The topic whose old segments are deleted."""
 RETENTION_BYTES = 1500
+_READ_BYTES = 1 << 20
 OTHERS = "other-"
 """What the names of topics begin with that nobody writes to."""
 _DRIFT_PERMILLE = 20
@@ -56,6 +60,7 @@ class Cluster:
         self._seen: dict[tuple[int, TopicPartition], tuple[object, ...]] = {}
         self._truncations: dict[tuple[int, TopicPartition], tuple[object, int]] = {}
         self.history.epoch_led = lambda broker_id, at: self._epochs_led.get((broker_id, at), -1)
+        self.history.has_ended = self._has_ended
         for broker_id in range(1, plan.brokers + 1):
             node = world.nodes[broker_id] = Node(world, broker_id, plan.config)
             node.on_death = self._dies
@@ -86,7 +91,7 @@ class Cluster:
     def _znodes_changed(self, ops: Sequence[Op], session_id: int) -> None:
         for op in ops:
             if op.path.endswith("/state") and isinstance(op, Create | SetData):
-                state = json.loads(op.data)
+                state = orjson.loads(op.data)
                 self.world.trace.note(
                     "znode",
                     f"{op.path.split('/')[3]}-{op.path.split('/')[5]} leader {state['leader']}"
@@ -154,7 +159,7 @@ class Cluster:
 
     def znode(self, path: str) -> dict[str, object] | None:
         node = self.world.ensemble.tree.nodes.get(path)
-        return None if node is None else json.loads(node.data)
+        return None if node is None else orjson.loads(node.data)
 
     def topics(self) -> list[str]:
         tree = self.world.ensemble.tree
@@ -178,6 +183,20 @@ class Cluster:
             assert isinstance(topic["partitions"], dict)
             found += [TopicPartition(name, int(index)) for index in topic["partitions"]]
         return found
+
+    def _has_ended(self, group: str) -> bool:
+        """Whether a broker's log of groups has a tombstone of it."""
+        at, key = TopicPartition(GROUP_METADATA_TOPIC, 0), group_key(group)
+        for node in self.world.nodes.values():
+            with node.unhindered():
+                for partition in node.partitions():
+                    log = partition.log
+                    if partition.topic_partition == at:
+                        start, end = log.log_start_offset, log.log_end_offset
+                        records = iter_records(log.read(start, _READ_BYTES, end, True).records)
+                        if any(r.key == key and r.value is None for r in records):
+                            return True
+        return False
 
     # is it over?
 

@@ -12,6 +12,8 @@ from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.records import iter_records
 from kafkapy.replication.partition import Partition
 from kafkapy.storage import log_names
+from kafkapy.storage.log_segment import LogSegment
+from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.zk.stores import paths
 from tests.simulation.cluster import TABLE, TOPIC, TRIMMED
 from tests.simulation.ensemble import HOST as ZOOKEEPER
@@ -20,6 +22,7 @@ from tests.simulation.fault_tools import FaultTools
 from tests.simulation.node import Node
 
 _READ_BYTES: Final = 1 << 20
+_SMALL_SEGMENT_BYTES: Final = 300
 
 
 class Courses(FaultTools):
@@ -360,9 +363,92 @@ class Courses(FaultTools):
             self._when(is_done, add, 3 * SECOND_US)
         return False  # counted when it happens
 
+    def cut_at_a_roll(self) -> bool:
+        """The power of the fragile broker is cut when it has begun a segment, and its slow disk has
+        not flushed the one before: that one may lose its end."""
+        node = self.world.nodes[self.cluster.plan.fragile]
+        process = node.process
+        if process is None or not node.is_serving or self.cluster.dark_us >= 0:
+            return False
+        recover = self._slow_threads(process, 2 * SECOND_US)
+
+        def is_so() -> bool:
+            return node.process is process and any(
+                partition.log.segments.active.size
+                and any(_is_unsynced(node, segment) for segment in partition.log.local.unflushed)
+                for partition in node.partitions()
+            )
+
+        def cut() -> None:
+            if self.cluster.dark_us >= 0:
+                return
+            node.cut_power(self.world.random.randrange(1 << 30))
+            self._for(100, 1500, node.power_on)
+            self._note(f"power cut at {node.host}, which has just begun a segment")
+            self.world.counts["cut at a roll"] += 1
+
+        self._when(is_so, cut, 3 * SECOND_US)
+        self.world.events.after(3 * SECOND_US, recover)
+        return False  # counted when it happens
+
+    def truncated_while_flushed(self) -> bool:
+        """A leader begins a segment with records that its followers do not have. It is a leader no
+        more, and truncates its log, before its slow disk has flushed the segment before."""
+        at = TopicPartition(TOPIC, 0)  # one of its producers waits for no follower
+        leader, isr, _ = self._state(at)
+        node = self.world.nodes.get(leader)
+        process = None if node is None else node.process
+        if node is None or process is None or len(isr) < 2:
+            return False
+        network = self.world.network
+        pairs = [(self.world.nodes[b].host, node.host) for b in isr if b != leader]
+
+        def log() -> UnifiedLog | None:
+            partition = _hosted(node, at)
+            return partition.log if partition is not None and partition.is_leader else None
+
+        def has_rolled() -> bool:
+            led = log()
+            if led is None or not led.local.unflushed:
+                return False
+            return led.high_watermark < led.segments.active.base_offset
+
+        def has_small_segments() -> bool:
+            led = log()
+            return led is not None and led.config.segment_bytes == _SMALL_SEGMENT_BYTES
+
+        def cut() -> None:
+            for pair in pairs:
+                network.cut_link(*pair)
+            self._note(f"no follower gets to {node.host}")
+            self._for(5000, 6000, self._slow_threads(process, 6 * SECOND_US))
+            self._when(has_rolled, depose, 2 * SECOND_US)
+            self.world.events.after(2 * SECOND_US, heal)
+
+        def heal() -> None:
+            for pair in pairs:
+                network.heal_link(*pair)
+
+        def depose() -> None:
+            heal()
+            self._note(f"{node.host} begins a segment of {at}, and its session expires")
+            self.world.counts["truncated while flushed"] += 1
+            self._expire(leader)
+
+        change = f"segment.bytes is {_SMALL_SEGMENT_BYTES}"
+        if self._ask(lambda: self.admin.change_config(_SMALL_SEGMENT_BYTES), change):
+            self._when(has_small_segments, cut)
+        return False  # counted when it happens
+
 
 def _hosted(node: Node, at: TopicPartition) -> Partition | None:
     return next((p for p in node.partitions() if p.topic_partition == at), None)
+
+
+def _is_unsynced(node: Node, segment: LogSegment) -> bool:
+    """Whether a power cut may take the end of a segment, which may be deleted by now."""
+    path = segment.records.path
+    return node.disk.stat(path) is not None and node.disk.first_unsynced(path) < segment.size
 
 
 def _has_gap(node: Node, at: TopicPartition) -> bool:

@@ -440,6 +440,7 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "newcomer dies": Faults.newcomer_dies,
     "deletion halts": Faults.deletion_halts,
     "emptied log": Faults.emptied_log,
+    "misplaced batch": Faults.misplaced_batch,
     "stranded move": Faults.stranded_move,
     "copied tail": Faults.copied_tail,
     "joiner expires": Faults.joiner_expires,
@@ -451,4 +452,6 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "to and fro": Faults.to_and_fro,
     "lost after cleaning": Faults.lost_after_cleaning,
     "born within a batch": Faults.born_within_a_batch,
+    "cut at a roll": Faults.cut_at_a_roll,
+    "truncated while flushed": Faults.truncated_while_flushed,
 }

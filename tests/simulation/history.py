@@ -86,6 +86,8 @@ class SimHistory:
         # Told of (partition, last offset) of what a reader got.
         self.on_polled: Callable[[TopicPartition, int], None] = lambda *_: None
         self.epoch_led: Callable[[int, TopicPartition], int] = lambda *_: -1
+        # Whether a group was removed, once or more.
+        self.has_ended: Callable[[str], bool] = lambda _: False
         self._sends: dict[str, list[tuple[Answer, Send]]] = {}
         self._polls: dict[str, list[tuple[Answer, Poll]]] = {}
         self._commits: dict[str, list[tuple[Answer, int]]] = {}
@@ -205,7 +207,9 @@ class SimHistory:
     def owns(self, answer: Answer, group: str, generation: int, member: str) -> None:
         """A member of a generation was given the partition."""
         owner, known = self._owners.setdefault((group, generation), (member, answer))
-        if owner != member:
+        if owner != member and self.has_ended(group.partition("/")[0]):
+            self._owners[group, generation] = member, answer  # its generations began anew
+        elif owner != member:
             what = f"{group} has two owners in generation {generation}: {owner} and {member}"
             self.object_to_group(known, what)
 

@@ -112,6 +112,7 @@ FAULT_WEIGHTS = {
     "newcomer dies": 3,
     "deletion halts": 4,
     "emptied log": 6,
+    "misplaced batch": 4,
 }
 COURSES = (
     "stranded move",
@@ -125,6 +126,8 @@ COURSES = (
     "to and fro",
     "lost after cleaning",
     "born within a batch",
+    "cut at a roll",
+    "truncated while flushed",
 )
 """Faults that follow a course of events (`courses`). A seed has two of them, and often."""
 _OF_TABLE = {"leaves while cleaned", "lost after cleaning"}

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -144,20 +145,25 @@ class SimProcess(asyncio.AbstractEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """A thread: the work is done, at once, somewhat later."""
+        """A thread: the work is done at one moment, and the loop hears of it at a later one."""
         future = self.create_future()
+        heard_us = self.network.random.randrange(1, self.thread_us)
+        done_us = self.network.random.randint(0, heard_us)
 
         def work() -> None:
             try:
                 result = func(*args)
             except Exception as error:
-                if not future.done():
-                    future.set_exception(error)
+                hear = partial(_end, future.set_exception, error)
             else:
-                if not future.done():
-                    future.set_result(result)
+                hear = partial(_end, future.set_result, result)
+            self.call_later((heard_us - done_us) / 1e6, hear)
 
-        self.call_later(self.network.random.randrange(1, self.thread_us) / 1e6, work)
+        def _end(end: Callable[[Any], None], outcome: object) -> None:
+            if not future.done():
+                end(outcome)
+
+        self.call_later(done_us / 1e6, work)
         return future
 
     async def create_connection(  # type: ignore[override]

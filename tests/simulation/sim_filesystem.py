@@ -3,7 +3,7 @@
 What is written is seen at once, and is only safe after an fsync, as on a journaling file system:
 
 - data: each write or truncate of a file waits until an fsync of that file; a crash keeps, drops or
-  tears each waiting one by itself, so that holes are zeros;
+  tears each waiting one by itself, so that holes are zeros, or drops those at the end and no other;
 - names: creations, renames and removals wait in one journal, which any fsync commits whole; a crash
   keeps a prefix of it.
 
@@ -24,6 +24,8 @@ from kafkapy.storage.filesystem import Buffer, DiskSpace, Entry, File
 _SECTOR = 64
 """Bytes that are kept or lost together. A real one has 512, of larger batches: these are small, and
 would hardly ever be torn inside."""
+_IN_ORDER = 0.3
+"""So often a file was written to the disk in the order in which it was written."""
 
 
 @dataclass(eq=False)
@@ -318,8 +320,11 @@ class SimFileSystem:
 
 def _after_crash(inode: _Inode, chance: random.Random) -> bytearray:
     content = bytearray(inode.durable)
-    for position, data in inode.waiting:
-        fate = chance.choice(("kept", "dropped", "torn"))
+    waiting, fates = inode.waiting, ["kept", "dropped", "torn"]
+    if chance.random() < _IN_ORDER:
+        waiting, fates = waiting[: chance.randint(0, len(waiting))], ["kept"]
+    for position, data in waiting:
+        fate = chance.choice(fates)
         if fate == "dropped":
             continue
         if data is None:

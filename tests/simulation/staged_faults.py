@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -11,13 +12,15 @@ from kafkapy.replication.partition import Partition
 from kafkapy.zk.stores import paths
 from tests.simulation.cluster import TRIMMED
 from tests.simulation.fault_tools import FaultTools
-from tests.simulation.flips import place_in_batch
+from tests.simulation.flips import batches_in, place_in_batch
 from tests.simulation.node import Node
 
 _INDEX: Final = re.compile(r"/\d{20}\.(index|timeindex)$")
 _PREALLOCATED_BYTES: Final = 1000
 """The index of an active segment is larger."""
 _LOG: Final = re.compile(r"/(orders|trimmed|table|retained|ledger|copies)-\d+/\d{20}\.log$")
+_OFFSET_BYTES: Final = 8
+"""The base offset, with which a batch begins."""
 _SESSION_IS_OVER_MS: Final = 1700
 
 
@@ -66,6 +69,32 @@ class StagedFaults(FaultTools):
 
         self._for(200, 3000, mend)
         return self._note(f"{node.host} reads a bit of {path} wrong, of byte {place}")
+
+    def misplaced_batch(self) -> bool:
+        """The power of the fragile broker is cut while batches are written, and one of them has a
+        lower base offset from then on. The CRC does not cover it: only the order gives it away."""
+        node, random = self.world.nodes[self.cluster.plan.fragile], self.world.random
+        if not node.is_up or self.cluster.dark_us >= 0:
+            return False
+        unsynced = {p: node.disk.first_unsynced(p) for p in node.disk.paths() if _LOG.search(p)}
+        node.cut_power(random.randrange(1 << 30))
+        self._for(100, 3500, node.power_on)
+        self._note(f"power cut at {node.host}")
+        found = []
+        for path in set(unsynced).intersection(node.disk.paths()):
+            batches = batches_in(node.disk.content(path))
+            for (_, end), (start, _) in pairwise([(0, 0), *batches]):
+                if start != end:
+                    break  # recovery ends here
+                if start >= max(unsynced[path], 1):
+                    found.append((path, start))
+        if not found:
+            return False
+        path, start = random.choice(sorted(found))
+        offset = int.from_bytes(node.disk.content(path)[start : start + _OFFSET_BYTES], "big")
+        bit = offset.bit_length() - 1
+        node.disk.rot(path, start + _OFFSET_BYTES - 1 - bit // 8, bit % 8)
+        return self._note(f"batch {offset} of {path} says that it is batch {offset ^ 1 << bit}")
 
     def newcomer_dies(self) -> bool:
         """A replica that was just added stands still, and dies before it has caught up."""

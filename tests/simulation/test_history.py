@@ -89,3 +89,13 @@ def test_commits_of_before_a_loss_do_not_count(history: SimHistory) -> None:
     assert history.last_commit("billing")[1] == -1
     history.committed(Answer(5, AFTER), "billing", 3)
     assert history.last_commit("billing")[1] == 3
+
+
+def test_the_generations_of_a_group_that_was_removed_begin_anew(history: SimHistory) -> None:
+    """And those of no other one."""
+    history.has_ended = lambda group: group == "shipping"
+    for group in ("shipping", "billing"):
+        history.owns(Answer(4, BEFORE), f"{group}/0", 1, "m1")
+        history.owns(Answer(4, AFTER), f"{group}/0", 1, "m2")
+    [what] = history.unexplained()
+    assert "billing/0 has two owners" in what

@@ -19,9 +19,10 @@ written there afterwards is held against the rules like everything else.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import orjson
 
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.record.batch_header import iter_headers
@@ -107,7 +108,7 @@ class CommittedLogs(Checker):
                 epoch = self.world.ensemble.tree.nodes[op.path].stat.czxid
                 self._registered_us[epoch] = self.world.events.now_us
             elif isinstance(op, Create | SetData) and op.path.endswith("/state"):
-                self._state_written(op.path, json.loads(op.data), is_new=isinstance(op, Create))
+                self._state_written(op.path, orjson.loads(op.data), is_new=isinstance(op, Create))
 
     def _state_written(self, path: str, state: dict[str, Any], *, is_new: bool) -> None:
         leader, before = state["leader"], () if is_new else self._isr.get(path, ())

@@ -3,8 +3,9 @@ broker obeys an older one again."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+
+import orjson
 
 from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import Create, Op, SetData
@@ -46,7 +47,7 @@ class ControllerEpochs(Checker):
     def on_change(self, ops: Sequence[Op]) -> None:
         for op in ops:
             if isinstance(op, Create | SetData) and op.path.endswith("/state"):
-                written = json.loads(op.data)["controller_epoch"]
+                written = orjson.loads(op.data)["controller_epoch"]
                 current = int(self.world.ensemble.tree.nodes[paths.CONTROLLER_EPOCH].data)
                 if written != current:
                     self.violated(

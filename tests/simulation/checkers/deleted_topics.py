@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+
+import orjson
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.stores import paths
@@ -25,7 +26,7 @@ class DeletedTopics(Checker):
             if parent != paths.TOPICS:
                 continue
             if isinstance(op, Create | SetData):
-                self._replicas[topic] = json.loads(op.data)["partitions"]
+                self._replicas[topic] = orjson.loads(op.data)["partitions"]
             elif isinstance(op, Delete):
                 self._is_gone(topic)
 

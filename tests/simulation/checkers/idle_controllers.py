@@ -6,8 +6,9 @@ leader, and a leader that it knows to be offline it must have replaced.
 
 from __future__ import annotations
 
-import json
 from functools import cache
+
+import orjson
 
 from kafkapy.controller.context import ControllerContext
 from kafkapy.zk.stores import paths
@@ -29,7 +30,7 @@ class IdleControllers(Checker):
         if context.epoch != int(nodes[paths.CONTROLLER_EPOCH].data):
             return
         latest = nodes.get(paths.CONTROLLER)
-        if latest is None or json.loads(latest.data)["brokerid"] != node.broker_id:
+        if latest is None or orjson.loads(latest.data)["brokerid"] != node.broker_id:
             return
         for partition, known in context.leadership.items():
             state = nodes.get(_state_path(*partition))

@@ -7,9 +7,10 @@ watermark changes (a member, proposed ones too, has all that any leader committe
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import Final
+
+import orjson
 
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
@@ -68,7 +69,7 @@ class InSyncCopies(Checker):
 
     def _state(self, topic_partition: TopicPartition) -> dict[str, object]:
         found = self.world.ensemble.tree.nodes.get(paths.partition_state(*topic_partition))
-        return {} if found is None else json.loads(found.data)
+        return {} if found is None else orjson.loads(found.data)
 
     def _has(self, broker_id: int, key: PartitionKey, end: int) -> bool:
         """Whether a replica's log goes up to `end`, or did before a power cut or a moment ago."""

@@ -7,8 +7,9 @@ ISR is shrunk to it, so what it holds may differ for a moment.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+
+import orjson
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.stores import paths
@@ -32,11 +33,11 @@ class IsrSubsets(Checker):
             if op.path.startswith(f"{paths.TOPICS}/") and parts[-1] == "state":
                 self._check(parts[3], parts[5])
                 before = [] if isinstance(op, Create) else self._isr.get(op.path, [])
-                self._isr[op.path] = isr = json.loads(op.data)["isr"]
+                self._isr[op.path] = isr = orjson.loads(op.data)["isr"]
                 at = TopicPartition(parts[3], int(parts[5]))
                 self._check_new(at, [member for member in isr if member not in before])
             elif op.path.startswith(f"{paths.TOPICS}/") and len(parts) == 4:
-                for index in json.loads(op.data)["partitions"]:
+                for index in orjson.loads(op.data)["partitions"]:
                     self._check(parts[3], index)
 
     def _check(self, topic: str, index: str) -> None:
@@ -45,8 +46,8 @@ class IsrSubsets(Checker):
         topic_node = nodes.get(paths.topic(topic))
         if state_node is None or topic_node is None:
             return
-        state = json.loads(state_node.data)
-        assigned = json.loads(topic_node.data)["partitions"][index]
+        state = orjson.loads(state_node.data)
+        assigned = orjson.loads(topic_node.data)["partitions"][index]
         if not set(state["isr"]) <= set(assigned):
             self.violated(f"{topic}-{index}: ISR {state['isr']} of replicas {assigned}")
         if state["leader"] >= 0 and state["leader"] not in state["isr"]:
@@ -58,9 +59,11 @@ class IsrSubsets(Checker):
             for node in self.world.nodes.values()
             if node.acting_controller is not None
         ]
-        if not contexts:
+        epoch = int(self.world.ensemble.tree.nodes[paths.CONTROLLER_EPOCH].data)
+        # What a controller wrote just before it died comes when none of this epoch is there.
+        context = next((each for each in contexts if each.epoch == epoch), None)
+        if context is None:
             return
-        context = max(contexts, key=lambda each: each.fence.controller_epoch)
         for member in members:
             if not context.is_replica_online(member, at):
                 self.violated(f"{at}: {member} joins the ISR, which the controller knows is down")

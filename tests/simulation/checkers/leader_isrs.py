@@ -6,8 +6,9 @@ hear: it would count as replicated what a member lacks that may be elected.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+
+import orjson
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.partition import Partition
@@ -24,7 +25,7 @@ class LeaderIsrs(Checker):
             parts = op.path.split("/")
             is_state = op.path.startswith(f"{paths.TOPICS}/") and parts[-1] == "state"
             if isinstance(op, SetData) and is_state:
-                self._written(TopicPartition(parts[3], int(parts[5])), json.loads(op.data))
+                self._written(TopicPartition(parts[3], int(parts[5])), orjson.loads(op.data))
 
     def _written(self, at: TopicPartition, state: dict[str, object]) -> None:
         leader, isr = state["leader"], state["isr"]
