@@ -157,6 +157,8 @@ def _is_denied(allowed: ResourcePattern, denied: set[ResourcePattern]) -> bool:
     name = allowed.name or ""
     if allowed.pattern is PatternType.LITERAL and allowed in denied:
         return True
+    if allowed.pattern is PatternType.LITERAL and name == WILDCARD:
+        return False  # a prefix with this letter denies no other name
     return any(
         ResourcePattern(allowed.kind, name[:length], PatternType.PREFIXED) in denied
         for length in range(len(name) + 1)

@@ -181,6 +181,9 @@ def test_any_resource_of_a_kind() -> None:
     assert not any_topic(one, ("t", LITERAL, entry(WRITE, DENY)))
     assert not any_topic(("tt", PREFIXED, entry(WRITE)), ("t", PREFIXED, entry(WRITE, DENY)))
     assert any_topic(("t", PREFIXED, entry(WRITE)), ("tt", PREFIXED, entry(WRITE, DENY)))
+    star = ("*", PREFIXED, entry(WRITE, DENY))
+    assert any_topic(("*", LITERAL, entry(WRITE)), star), "names of other letters are left"
+    assert not any_topic(("*a", LITERAL, entry(WRITE)), star)
     assert any_topic(allow_if_none_found=True)
     assert any_topic(super_users=["User:a"])
     assert not authorizer(one).is_allowed_for_any("User:a", "h", WRITE, GROUP)
