@@ -65,7 +65,7 @@ def limits_of(configs: Mapping[str, str]) -> dict[QuotaKind, float]:
             continue
         try:
             found[kind] = float(int(text)) if kind in WHOLE else float(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise ConfigError(f"{kind.value}={text} is no number that a quota can be") from None
     return found
 

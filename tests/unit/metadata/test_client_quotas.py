@@ -89,7 +89,12 @@ def test_the_quotas_among_configs() -> None:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("producer_byte_rate", "1.5"), ("consumer_byte_rate", ""), ("request_percentage", "much")],
+    [
+        ("producer_byte_rate", "1.5"),
+        ("producer_byte_rate", "9" * 400),
+        ("consumer_byte_rate", ""),
+        ("request_percentage", "much"),
+    ],
 )
 def test_what_is_no_quota_is_named(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match=f"{name}={text}"):
