@@ -392,52 +392,63 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def truncated_while_flushed(self) -> bool:
-        """A leader begins a segment with records that its followers do not have. It is a leader no
-        more, and truncates its log, before its slow disk has flushed the segment before."""
+        """A leader begins a segment with records that its followers do not have. Its slow disk has
+        flushed the segment before; another replica is preferred, and it truncates its log, before
+        it knows."""
         at = TopicPartition(TOPIC, 0)  # one of its producers waits for no follower
         leader, isr, _ = self._state(at)
         node = self.world.nodes.get(leader)
         process = None if node is None else node.process
-        if node is None or process is None or len(isr) < 2:
+        others = [broker_id for broker_id in isr if broker_id != leader]
+        if node is None or process is None or not others:
             return False
         network = self.world.network
-        pairs = [(self.world.nodes[b].host, node.host) for b in isr if b != leader]
+        pairs = [(self.world.nodes[other].host, node.host) for other in others]
+        assigned = self.cluster.assignment(at) or ()
+        target = [others[0], *(b for b in assigned if b != others[0])]
 
         def log() -> UnifiedLog | None:
             partition = _hosted(node, at)
             return partition.log if partition is not None and partition.is_leader else None
 
-        def has_rolled() -> bool:
+        def is_flushed() -> bool:
             led = log()
-            if led is None or not led.local.unflushed:
+            if led is None or led.high_watermark >= led.segments.active.base_offset:
                 return False
-            return led.high_watermark < led.segments.active.base_offset
+            return any(not _is_unsynced(node, segment) for segment in led.local.unflushed)
 
         def has_small_segments() -> bool:
             led = log()
-            return led is not None and led.config.segment_bytes == _SMALL_SEGMENT_BYTES
+            size = 0 if led is None else led.config.segment_bytes
+            return size == _SMALL_SEGMENT_BYTES and not self.admin.is_busy
+
+        def prefer() -> None:
+            if self._ask(lambda: self.admin.reassign(at, target), f"{at} prefers {target[0]}"):
+                self._when(lambda: not self.admin.is_busy, cut)
 
         def cut() -> None:
             for pair in pairs:
                 network.cut_link(*pair)
             self._note(f"no follower gets to {node.host}")
-            self._for(5000, 6000, self._slow_threads(process, 6 * SECOND_US))
-            self._when(has_rolled, depose, 2 * SECOND_US)
-            self.world.events.after(2 * SECOND_US, heal)
+            self._for(5000, 6000, self._slow_threads(process, 5 * SECOND_US))
+            self._when(is_flushed, depose, 2 * SECOND_US)
+            self.world.events.after(3 * SECOND_US, heal)
 
         def heal() -> None:
             for pair in pairs:
                 network.heal_link(*pair)
 
         def depose() -> None:
+            if self._ask(lambda: self.admin.elect(False), "preferred election"):
+                self._when(lambda: self._state(at)[0] == target[0], go_on)
+
+        def go_on() -> None:
             heal()
-            self._note(f"{node.host} begins a segment of {at}, and its session expires")
             self.world.counts["truncated while flushed"] += 1
-            self._expire(leader)
 
         change = f"segment.bytes is {_SMALL_SEGMENT_BYTES}"
         if self._ask(lambda: self.admin.change_config(_SMALL_SEGMENT_BYTES), change):
-            self._when(has_small_segments, cut)
+            self._when(has_small_segments, prefer)
         return False  # counted when it happens
 
 
