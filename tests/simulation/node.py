@@ -5,6 +5,7 @@ The disk and the clock's errors are the node's; a process is one life of it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,6 +22,7 @@ from tests.harness.storage.short_filesystem import ShortFileSystem
 from tests.simulation.events import SECOND_US, WALL_EPOCH_MS
 from tests.simulation.kazoo_twin import KazooTwin
 from tests.simulation.network import SimSocket
+from tests.simulation.process import Killed
 from tests.simulation.sim_filesystem import SimFileSystem
 
 if TYPE_CHECKING:
@@ -202,7 +204,13 @@ class Node:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         process = self.process
         assert process is not None
-        process.call_soon(lambda: process.create_task(work))
+        process.call_soon(lambda: process.create_task(work).add_done_callback(self._ended))
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A broker that starts or stops ends by no exception."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, Killed):
+            self._world.fault(self.host, error, "the broker ended")
 
     async def _live(self, process: SimProcess) -> None:
         world = self._world

@@ -26,26 +26,31 @@ class NodeClients:
         self._client_id = client_id
         self._request_timeout_ms = request_timeout_ms
         self._clients: dict[int, NodeClient] = {}
+        self._closed = False
 
     def of(self, broker_id: int) -> NodeClient:
         """The client of a broker, at the address that the metadata has for it now.
 
         Raises:
-            NodeUnavailable: the broker is not known, or does not have the listener.
+            NodeUnavailable: the broker is not known, or does not have the listener; or these
+                clients were closed.
         """
+        if self._closed:
+            raise NodeUnavailable(f"broker {broker_id} is not asked: these clients were closed")
         address = self._address(broker_id)
         if address is None:
             raise NodeUnavailable(f"broker {broker_id} is not known")
-        client = self._clients.get(broker_id)
-        if client is None or (client.host, client.port) != address:
-            if client is not None:
-                client.close()
-            client = self._clients[broker_id] = NodeClient(
-                *address,
-                self._client_id,
-                request_timeout_ms=self._request_timeout_ms,
-                security=self._security,
-            )
+        known = self._clients.get(broker_id)
+        if known is not None and (known.host, known.port) == address:
+            return known
+        client = self._clients[broker_id] = NodeClient(
+            *address,
+            self._client_id,
+            request_timeout_ms=self._request_timeout_ms,
+            security=self._security,
+        )
+        if known is not None:
+            known.close()  # whose requests that wait fail; who made them may ask again at once
         return client
 
     def keep_only(self, broker_id: int) -> None:
@@ -60,7 +65,8 @@ class NodeClients:
         return None if endpoint is None else (endpoint.host, endpoint.port)
 
     def close(self) -> None:
-        """Drop all connections."""
+        """Drop all connections for good."""
+        self._closed = True
         for client in self._clients.values():
             client.close()
         self._clients.clear()
