@@ -107,7 +107,7 @@ def effective_config(
     """
     given = {**file, **overrides}
     own = OF_APACHE if implementation is Implementation.APACHE else {}
-    config = {**DEFAULTS, **own, **_addresses(given), **given}
+    config = {**DEFAULTS, **own, **given, **_addresses(given)}
     if "secureClientPort" in given and "clientPort" not in given:
         del config["clientPort"]  # as Apache's: no port without TLS is opened unasked
     for name in _PORTS:
@@ -119,11 +119,15 @@ def effective_config(
 
 def _addresses(given: Mapping[str, str]) -> dict[str, str]:
     """Loopback, where no address is given: ZooKeeper's default is every interface, and it asks
-    nobody for a password. The members of an ensemble (`server.N`) serve other machines."""
+    nobody for a password. The members of an ensemble (`server.N`) serve other machines.
+
+    An empty address is none: Java takes it for loopback, a socket for every interface.
+    """
     if any(key.startswith("server.") for key in given):
         return {}
-    secure = {"secureClientPortAddress": LOOPBACK} if "secureClientPort" in given else {}
-    return {"clientPortAddress": LOOPBACK, **secure}
+    ports = ["clientPort", *(["secureClientPort"] if "secureClientPort" in given else [])]
+    names = [f"{port}Address" for port in ports]
+    return {name: LOOPBACK for name in names if not given.get(name, "").strip()}
 
 
 def check(config: Mapping[str, str], implementation: Implementation) -> None:

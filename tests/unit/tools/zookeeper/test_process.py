@@ -63,6 +63,18 @@ def test_it_listens_on_loopback_unless_told_otherwise() -> None:
     assert address not in effective_config(member, {})
 
 
+@pytest.mark.parametrize("blank", ["", " "])
+def test_an_empty_address_is_loopback_as_in_java(blank: str) -> None:
+    """To a socket an empty host is every interface."""
+    given = {"clientPort": "1", "secureClientPort": "2"}
+    given |= {"clientPortAddress": blank, "secureClientPortAddress": blank}
+    config = effective_config(given, {})
+    assert addresses_of(config) == {
+        "clientPort": ("127.0.0.1", 1),
+        "secureClientPort": ("127.0.0.1", 2),
+    }
+
+
 def test_no_plain_port_is_opened_beside_a_secure_one_unasked() -> None:
     config = effective_config({"secureClientPort": "2281"}, {})
     assert "clientPort" not in config
