@@ -235,7 +235,7 @@ class ZooKeeperShell:
         if "file" in flags:
             members = _members_of_file(flags["file"])
         data, stat = self._client.reconfig(
-            flags.get("add"), flags.get("remove"), members, version_of(flags)
+            flags.get("add"), flags.get("remove"), members, version_of(flags, 64)
         )
         self._say(f"Committed new configuration:\n{data.decode(errors='replace')}")
         if "s" in flags:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from kafkapy.common.errors import KafkapyError
 from kafkapy.zk.stores.acls import Acl
 
+_DIGITS_MAX: Final = 20
 PERMISSIONS: Final = ((4, "c"), (8, "d"), (1, "r"), (2, "w"), (16, "a"))
 
 
@@ -84,8 +85,16 @@ def split_flags(
     return flags, operands
 
 
-def version_of(flags: dict[str, str]) -> int:
+def version_of(flags: dict[str, str], bits: int = 32) -> int:
+    """The version that `-v` names; -1 is any.
+
+    Raises:
+        ShellError: it is no number, or one that a field of so many bits cannot hold.
+    """
     text = flags.get("v", "-1")
-    if not text.removeprefix("-").isdecimal():
+    limit = 1 << bits - 1
+    # Python converts no longer texts.
+    is_number = text.removeprefix("-").isdecimal() and len(text) <= _DIGITS_MAX
+    if not is_number or not -limit <= int(text) < limit:
         raise ShellError(f"version {text} is not a number")
     return int(text)

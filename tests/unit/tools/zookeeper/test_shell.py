@@ -188,6 +188,7 @@ def test_help_names_every_command() -> None:
         ("get", "get needs a path"),
         ("set /a", "set needs a path and data"),
         ("delete -v x /a", "version x is not a number"),
+        ("delete -v 2147483648 /a", "version 2147483648 is not a number"),
         ("format /", "Command not found format: one of addauth, config, "),
         ("get '/a", "No closing quotation"),
         ("setAcl /a", "setAcl needs a path and an acl"),

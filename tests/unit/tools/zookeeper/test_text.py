@@ -43,3 +43,15 @@ def test_versions() -> None:
     assert (version_of({}), version_of({"v": "7"})) == (-1, 7)
     with pytest.raises(ShellError, match="version seven is not a number"):
         version_of({"v": "seven"})
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [("2147483648", 32), ("-2147483649", 32), (str(1 << 63), 64), ("9" * 5000, 64)],
+)
+def test_a_version_that_no_request_can_hold(text: str, bits: int) -> None:
+    """Kazoo's connection ends with one."""
+    assert version_of({"v": str((1 << bits - 1) - 1)}, bits) == (1 << bits - 1) - 1
+    assert version_of({"v": str(-(1 << bits - 1))}, bits) == -(1 << bits - 1)
+    with pytest.raises(ShellError, match=f"version {text} is not a number"):
+        version_of({"v": text}, bits)
