@@ -60,6 +60,7 @@ _EVENTS: Final = {
 }
 _CONFIG_NODE: Final = "/zookeeper/config"
 _HISTORY_LINES: Final = 11
+_RELATIVE: Final = frozenset((".", ".."))
 
 
 def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooClient:
@@ -111,6 +112,7 @@ class ZooKeeperShell:
 
     def run_line(self, line: str) -> None:
         """One line of a prompt. Raises as `run`; ShellError for quotes that do not close."""
+        _refuse_bytes(line.strip())
         try:
             words = shlex.split(line)
         except ValueError as error:
@@ -125,6 +127,8 @@ class ZooKeeperShell:
         Raises:
             ShellError: there is no such command, its words are wrong, or ZooKeeper refused.
         """
+        for word in words:
+            _refuse_bytes(word)
         name, *arguments = words
         command = _COMMANDS.get(name)
         if command is None:
@@ -133,6 +137,8 @@ class ZooKeeperShell:
         path = operands[0] if operands else ""
         if path and not path.startswith("/") and name not in _NO_PATH:
             raise ShellError("Path must start with / character")
+        if not _RELATIVE.isdisjoint(path.split("/")) and name not in _NO_PATH:
+            raise ShellError(f"Invalid path string {path}: relative paths not allowed")
         if not path and name in _NEED_PATH:
             raise ShellError(f"{name} needs a path")
         try:
@@ -342,6 +348,14 @@ _TAKING_VALUES: Final = {
     "deleteall": ("b",),
     "reconfig": ("v", "file", "members", "add", "remove"),
 }
+
+
+def _refuse_bytes(text: str) -> None:
+    """Raises ShellError: a command line or stdin had bytes that no request can hold as text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ShellError(f"{text!a} is not UTF-8") from None
 
 
 def _acls(text: str) -> list[ACL]:

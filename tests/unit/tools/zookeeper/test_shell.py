@@ -169,6 +169,17 @@ def test_lines_of_a_prompt_are_kept_and_done_again() -> None:
         shell.run_line("redo 9")
 
 
+def test_what_is_not_utf_8_is_not_kept() -> None:
+    said: list[str] = []
+    shell = ZooKeeperShell(Tree(), said.append, said.append)
+    with pytest.raises(ShellError):
+        shell.run_line("set /a \udcff")
+    shell.run_line("history")
+    assert said == ["0 - history"]
+    with pytest.raises(ShellError, match=r"'\\udcff' is not UTF-8"):
+        shell.run(["create", "/x", "\udcff"])
+
+
 def test_help_names_every_command() -> None:
     said, _, _ = run("help")
     assert said == list(HELP)
@@ -189,6 +200,10 @@ def test_help_names_every_command() -> None:
         ("set /a", "set needs a path and data"),
         ("delete -v x /a", "version x is not a number"),
         ("delete -v 2147483648 /a", "version 2147483648 is not a number"),
+        ("get /a/../c", "Invalid path string /a/../c"),
+        ("create /a/. x", "Invalid path string /a/."),
+        ("get /\udcff", r"'get /\udcff' is not UTF-8"),
+        ("set /a \udcff", r"'set /a \udcff' is not UTF-8"),
         ("format /", "Command not found format: one of addauth, config, "),
         ("get '/a", "No closing quotation"),
         ("setAcl /a", "setAcl needs a path and an acl"),
