@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkapy.zk.embedded.znode_tree import TreeNode, ZnodeTree
 from kafkapy.zk.service.connection import Connection
 from kafkapy.zk.service.permissions import allowed, check, hidden_digests, user_of
@@ -22,6 +24,10 @@ from kafkapy.zk.wire.replies import (
     WhoAmIReply,
 )
 from kafkapy.zk.wire.requests import MultiRequest, PathRequest, Request, WatchedRequest
+
+MULTI_READ_MAX: Final = 16 << 20
+"""More bytes than this of several reads are not answered together: a small request may ask for the
+same large node tens of thousands of times."""
 
 _INT_BITS = 1 << 32
 
@@ -90,7 +96,7 @@ class Reads:
             case OpCode.GET_ALL_CHILDREN_NUMBER, PathRequest():
                 return self._descendants(body.path, client)
             case OpCode.MULTI_READ, MultiRequest():
-                return MultiReply(tuple(self._part(*each, client) for each in body.ops))
+                return self._parts(body, client)
             case OpCode.WHO_AM_I, _:
                 infos = [ClientInfo(each[0], user_of(each)) for each in client.identities]
                 return WhoAmIReply(tuple(infos))
@@ -138,6 +144,16 @@ class Reads:
         below = f"{path}/"
         return NumberReply(sum(each.startswith(below) for each in self._tree.nodes))
 
+    def _parts(self, body: MultiRequest, client: Connection) -> Reply:
+        results: list[tuple[int, Reply]] = []
+        size = 0
+        for op, part in body.ops:
+            results.append(self._part(op, part, client))
+            size += _size_of(results[-1][1])
+            if size > MULTI_READ_MAX and len(body.ops) > 1:
+                raise Refused(ErrorCode.MARSHALLINGERROR)
+        return MultiReply(tuple(results))
+
     def _part(self, op: int, body: Request, client: Connection) -> tuple[int, Reply]:
         try:
             return op, self.answer(op, body, client)
@@ -151,3 +167,13 @@ class Reads:
         node = node_at(self._tree, path)
         check(node.acl, Permission.READ, client.identities)
         return node
+
+
+def _size_of(part: Reply) -> int:
+    """About how many bytes of a reply are a node's data or the names of its children."""
+    match part:
+        case DataReply():
+            return len(part.data or b"")
+        case NamesReply():
+            return sum(map(len, part.names))
+    return 0

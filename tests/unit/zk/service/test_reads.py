@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from kafkapy.zk.embedded.znode_tree import TreeNode, ZnodeTree
-from kafkapy.zk.service.reads import stat_of
-from kafkapy.zk.wire.codes import OpCode
+from kafkapy.zk.service.reads import MULTI_READ_MAX, stat_of
+from kafkapy.zk.wire.codes import ErrorCode, OpCode
 from kafkapy.zk.wire.records import Stat
-from kafkapy.zk.wire.requests import PathRequest, VersionRequest, WatchedRequest
+from kafkapy.zk.wire.requests import (
+    MultiRequest,
+    PathRequest,
+    Request,
+    VersionRequest,
+    WatchedRequest,
+)
 from kafkapy.zk.zookeeper import ZnodeStat
 from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
 
@@ -33,3 +39,20 @@ def test_a_count_beyond_a_java_int_wraps() -> None:
     stat = stat_of(tree, "/a", node)
     assert isinstance(stat, Stat)
     assert stat.cversion == -(1 << 31)
+
+
+def test_a_small_request_gets_no_reply_without_bounds() -> None:
+    """65,000 reads of a node of 1 MB fit in one request: their reply would end the process."""
+    client = ZooKeeperDesk().client()
+    client.create("/a", None)
+    client.create("/a/big", bytes(MULTI_READ_MAX // 20))
+    for number in range(100):
+        client.create(f"/a/{number:03d}{'x' * 1000}", None)
+    big: tuple[int, Request] = (OpCode.GET_DATA, WatchedRequest("/a/big", False))
+    names: tuple[int, Request] = (OpCode.GET_CHILDREN, WatchedRequest("/a", False))
+    for part, fitting in (big, 20), (names, MULTI_READ_MAX // 100_400):
+        reply = client.call(OpCode.MULTI_READ, MultiRequest((part,) * (fitting - 1)))
+        assert len(reply.results) == fitting - 1
+        error = client.call(OpCode.MULTI_READ, MultiRequest((part,) * (fitting + 1)))
+        assert error == ErrorCode.MARSHALLINGERROR
+    assert client.exists("/a").stat.num_children == 101
