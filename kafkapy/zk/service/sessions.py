@@ -35,9 +35,9 @@ class Session(Generic[C]):
 class SessionTable(Generic[C]):
     """Sessions by id, and when they expire if nothing is heard of them.
 
-    Deadlines are rounded up to ticks, as ZooKeeper's. If nobody looked at them for longer than two
-    ticks, for the machine or the process stood still, they move by as much: clients that did their
-    part are not punished.
+    Deadlines are rounded up to ticks, as ZooKeeper's. If nobody looked at them for longer than a
+    tick, for the machine, the disk or the process stood still, they move by as much: clients that
+    did their part are not punished.
     """
 
     def __init__(self, tick_ms: int, min_timeout_ms: int, max_timeout_ms: int, now_ms: int) -> None:
@@ -85,7 +85,7 @@ class SessionTable(Generic[C]):
         """The sessions whose time is over; called once a tick."""
         late_ms = now_ms - self._looked_ms - self._tick_ms
         self._looked_ms = now_ms
-        if late_ms > self._tick_ms:
+        if late_ms > 0:
             for session in self._sessions.values():
                 session.deadline_ms += late_ms
         return [each for each in self._sessions.values() if each.deadline_ms <= now_ms]

@@ -37,6 +37,16 @@ def test_a_server_that_stood_still_does_not_punish_its_clients() -> None:
     assert sessions.expired(63_000) == [session]
 
 
+def test_a_pause_of_less_than_two_ticks_punishes_nobody_either() -> None:
+    sessions = table()
+    session = sessions.add(OpenSession(1, b"p", 2000), 0)
+    assert sessions.expired(1000) == []
+    sessions.touch(session, 1999)
+    assert sessions.expired(2000) == []
+    assert sessions.expired(4000) == [], "the client's ping lies unread since an fsync began"
+    assert sessions.expired(5000) == [session]
+
+
 def test_a_restored_session_has_its_whole_timeout_to_come() -> None:
     sessions = table(70_000)
     sessions.restore([OpenSession(5, b"p", 3000)], 70_000)
