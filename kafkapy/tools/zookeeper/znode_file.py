@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from kafkapy.common.errors import KafkapyError
+from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.tools.local.private_files import write_privately
 from kafkapy.zk.embedded.znode_tree import AccessList, parent_of
 
@@ -59,6 +60,7 @@ def write_znodes(file: Path, rows: Sequence[ZnodeRow], source: str) -> str:
     end = {"nodes": len(rows), "sha256": hashlib.sha256(body).hexdigest()}
     try:
         write_privately(file, body + orjson.dumps(end) + b"\n")
+        _make_durable(file)
     except OSError as error:
         raise ZnodeFileError(f"Cannot write {file}: {error.strerror}") from error
     return digest(rows)
@@ -96,6 +98,17 @@ def read_znodes(file: Path) -> list[ZnodeRow]:
     if len(paths) != end.get("nodes") or not {parent_of(path) for path in paths} <= paths:
         raise ZnodeFileError(f"{file} lacks znodes, or has one twice")
     return sorted(rows, key=lambda row: row.path)
+
+
+def _make_durable(file: Path) -> None:
+    """Force a new file to disk: after an export its source may be gone for good."""
+    fs = OsFileSystem()
+    opened = fs.open(str(file))
+    try:
+        opened.fsync()
+    finally:
+        opened.close()
+    fs.fsync_dir(str(file.parent))
 
 
 def digest(rows: Iterable[ZnodeRow]) -> str:

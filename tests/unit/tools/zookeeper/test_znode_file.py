@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,18 @@ def test_any_data_is_read_back(
     rows = [ZnodeRow("/", data, version, 0, ((1, "sasl", user.encode(errors="ignore").decode()),))]
     write_znodes(file, rows, "x")
     assert read_znodes(file) == rows
+
+
+def test_a_power_cut_after_an_export_takes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[int] = set()
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.add(os.fstat(fd).st_ino))
+    monkeypatch.chdir(tmp_path)
+    file = Path("znodes")
+    write_znodes(file, ROWS, "x")
+    assert {file.stat().st_ino, tmp_path.stat().st_ino} <= synced
+    assert read_znodes(file) == ROWS
 
 
 def test_a_file_is_not_written_over(tmp_path: Path) -> None:
