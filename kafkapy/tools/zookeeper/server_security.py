@@ -94,6 +94,8 @@ def _password(config: Mapping[str, str], key: str) -> str | None:
     if path is None:
         return config.get(key)
     try:
-        return Path(path).read_text().rstrip("\n")
+        return Path(path).read_text(encoding="utf-8").rstrip("\n")
     except OSError as error:
         raise ConfigError(f"{key}Path={path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigError(f"{key}Path={path} is not UTF-8") from None

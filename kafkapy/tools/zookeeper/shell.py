@@ -366,7 +366,9 @@ def _acls(text: str) -> list[ACL]:
 def _members_of_file(path: str) -> str:
     """The servers of a dynamic configuration file, with commas between them."""
     try:
-        text = Path(path).read_text()
+        text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise ShellError(f"Cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ShellError(f"{path} is not UTF-8") from None
     return ",".join(line for line in text.split() if line.startswith("server."))

@@ -57,6 +57,9 @@ def test_a_store_that_cannot_be_used_is_named_as_apache_names_it(tmp_path: Path)
     config["ssl.keyStore.passwordPath"] = str(tmp_path / "none")
     with pytest.raises(ConfigError, match=r"ssl\.keyStore\.passwordPath=\S* cannot be read"):
         security_of(config)
+    (tmp_path / "none").write_bytes(b"\xff\n")
+    with pytest.raises(ConfigError, match=r"ssl\.keyStore\.passwordPath=\S* is not UTF-8"):
+        security_of(config)
 
 
 def test_stores_and_versions(tmp_path: Path) -> None:

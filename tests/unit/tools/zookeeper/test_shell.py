@@ -144,6 +144,13 @@ def test_members_of_an_ensemble_are_changed(tmp_path: Path) -> None:
     assert run(f"reconfig -file {file}")[2] == [(None, None, "server.1=a;1,server.2=b;2", -1)]
 
 
+def test_members_in_another_encoding_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "members"
+    file.write_bytes(b"# \xe9\nserver.1=a:1:2;3\n")
+    with pytest.raises(ShellError, match=f"{file} is not UTF-8"):
+        run(f"reconfig -file {file}")
+
+
 def test_a_watch_tells_once_unless_it_is_switched_off() -> None:
     tree, said = Tree(), []
     shell = ZooKeeperShell(tree, said.append, said.append)
