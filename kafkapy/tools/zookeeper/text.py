@@ -10,6 +10,7 @@ from kafkapy.common.errors import KafkapyError
 from kafkapy.zk.stores.acls import Acl
 
 _DIGITS_MAX: Final = 20
+_LONG: Final = (1 << 64) - 1
 PERMISSIONS: Final = ((4, "c"), (8, "d"), (1, "r"), (2, "w"), (16, "a"))
 
 
@@ -48,18 +49,23 @@ def client_addresses(config: str) -> str:
 def stat_lines(stat: Any) -> list[str]:
     """A `ZnodeStat` of kazoo as ZooKeeper's shell writes it."""
     return [
-        f"cZxid = {stat.czxid:#x}",
+        f"cZxid = {_hex(stat.czxid)}",
         f"ctime = {_date(stat.ctime)}",
-        f"mZxid = {stat.mzxid:#x}",
+        f"mZxid = {_hex(stat.mzxid)}",
         f"mtime = {_date(stat.mtime)}",
-        f"pZxid = {stat.pzxid:#x}",
+        f"pZxid = {_hex(stat.pzxid)}",
         f"cversion = {stat.cversion}",
         f"dataVersion = {stat.version}",
         f"aclVersion = {stat.aversion}",
-        f"ephemeralOwner = {stat.ephemeralOwner:#x}",
+        f"ephemeralOwner = {_hex(stat.ephemeralOwner)}",
         f"dataLength = {stat.dataLength}",
         f"numChildren = {stat.numChildren}",
     ]
+
+
+def _hex(number: int) -> str:
+    """A Java long in hex: a negative one has all its 64 bits."""
+    return f"{number & _LONG:#x}"
 
 
 def _date(epoch_ms: int) -> str:

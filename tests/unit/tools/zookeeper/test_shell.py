@@ -114,6 +114,13 @@ def test_a_stat() -> None:
     ]
 
 
+def test_numbers_are_told_as_java_tells_them() -> None:
+    """The owner of a container, and a session of the 255th server, are negative Java longs."""
+    lines = stat_lines(STAT._replace(ephemeralOwner=-(1 << 63), czxid=-1))
+    assert "ephemeralOwner = 0x8000000000000000" in lines
+    assert lines[0] == "cZxid = 0xffffffffffffffff"
+
+
 def test_changing() -> None:
     _, told, asked = run("create -s -e /n 'two words'")
     assert told == ["Created /n0000000001"]
