@@ -208,11 +208,12 @@ class LocalZooKeeper:
             StoreUnavailable: the journal cannot be written.
         """
         self._check(calls)
-        self._waiting.extend(calls)
-        self._replies = []
         service, connection = self._server.service, self._connection
         # Replies come in the order of the requests: their numbers do not matter.
         frames = [framed(encode_request(_XID, call.op, call.body)) for call in calls]
+        # Only now: what cannot be encoded gets no reply.
+        self._waiting.extend(calls)
+        self._replies = []
         service.received(connection, b"".join(frames))
         while self._waiting:
             while connection.is_stalled and connection.waiting_bytes() <= UNSENT_MAX:

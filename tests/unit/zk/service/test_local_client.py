@@ -4,6 +4,7 @@ clients of the network."""
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
@@ -170,6 +171,21 @@ def test_a_path_that_no_node_may_have_is_refused() -> None:
             with pytest.raises(NodeExists):
                 await local.multi([Create("/b", b""), Create("/a", b"")])
             assert await local.exists("/b") is None
+
+    run(test())
+
+
+def test_a_request_that_cannot_be_sent_leaves_nothing_that_waits() -> None:
+    """The next request waited for its answer without end, and with it the whole broker."""
+
+    async def test() -> None:
+        async with Served() as served:
+            local = await served.connect()
+            with pytest.raises(UnicodeEncodeError):
+                await local.create("/\ud800", b"")
+            with pytest.raises(struct.error):
+                await local.set("/", b"", 1 << 31)
+            assert (await local.set("/", b"x", 0)).version == 1
 
     run(test())
 
