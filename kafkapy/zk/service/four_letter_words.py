@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kafkapy.common.ports import Clock
 from kafkapy.zk.embedded.znode_tree import ZnodeTree
 from kafkapy.zk.service.connection import Connection
 from kafkapy.zk.service.settings import WORDS, ServiceSettings
@@ -50,6 +51,7 @@ class FourLetterWords:
         traffic: Traffic,
         settings: ServiceSettings,
         properties: Mapping[str, str],
+        clock: Clock,
     ) -> None:
         self._tree = tree
         self._watches = watches
@@ -57,6 +59,7 @@ class FourLetterWords:
         self._traffic = traffic
         self._settings = settings
         self._properties = properties
+        self._clock = clock
 
     def is_word(self, head: bytes) -> bool:
         """Whether the first four bytes of a connection are a word, and no length."""
@@ -99,13 +102,17 @@ class FourLetterWords:
 
     def _clients(self, details: bool = False) -> str:
         lines = []
+        # From the server's own time to the calendar's.
+        ahead_ms = self._clock.time_ms() - self._clock.monotonic_ms()
         for each in self._connections:
             facts = f"queued=0,recved={each.received},sent={each.sent}"
             if details and each.session is not None:
                 facts += (
-                    f",sid={each.session.session_id:#x},lop={each.last_op},est={each.opened_ms}"
-                    f",to={each.session.timeout_ms},lcxid={each.last_xid:#x}"
+                    f",sid={each.session.session_id:#x},lop={each.last_op}"
+                    f",est={ahead_ms + each.opened_ms},to={each.session.timeout_ms}"
                 )
+                if each.last_xid >= 0:  # a ping's is no request's number
+                    facts += f",lcxid={each.last_xid:#x}"
             lines.append(f" {each}[{1 if each.session else 0}]({facts})\n")
         return "".join(lines)
 

@@ -142,7 +142,7 @@ class ZooKeeperService:
         self._watching = WatchRequests(self.tree, self._watches)
         self._words = FourLetterWords(
             *(self.tree, self._watches, self._connections.keys(), self.traffic),
-            *(settings, properties),
+            *(settings, properties, clock),
         )
 
     def connected(self, address: str, port: int, subject: str | None = None) -> Connection | None:

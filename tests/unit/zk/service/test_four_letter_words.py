@@ -6,6 +6,10 @@ import pytest
 
 from kafkapy.zk.service.four_letter_words import Traffic
 from kafkapy.zk.service.settings import ServiceSettings
+from kafkapy.zk.wire.codes import OpCode
+from kafkapy.zk.wire.frames import framed
+from kafkapy.zk.wire.requests import EmptyRequest, WatchedRequest, encode_request
+from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.socketless_zookeeper import Client, ZooKeeperDesk
 
 
@@ -48,6 +52,19 @@ def test_server_and_clients() -> None:
     assert asked(desk, "wchs") == "1 connections watching 1 paths\nTotal watches:1\n"
     conf = rows(asked(desk, "conf"), "=")
     assert (conf["clientPort"], conf["tickTime"], conf["maxClientCnxns"]) == ("2181", "3000", "60")
+
+
+def test_when_a_connection_began_is_told_by_the_calendar() -> None:
+    desk = ZooKeeperDesk()
+    desk.clock = ManualClock(wall_ahead_ms=5_000_000)
+    desk.restart()
+    client = desk.client()
+    began_ms = desk.clock.time_ms()
+    desk.tick(6000)
+    client.say(framed(encode_request(7, OpCode.EXISTS, WatchedRequest("/", False))))
+    assert f",est={began_ms},to=30000,lcxid=0x7" in asked(desk, "cons")
+    client.say(framed(encode_request(-2, OpCode.PING, EmptyRequest())))
+    assert f",lop=PING,est={began_ms},to=30000)\n" in asked(desk, "cons"), "as Apache's"
 
 
 def test_a_word_is_one_only_before_a_session() -> None:
