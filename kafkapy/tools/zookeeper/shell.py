@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -133,7 +134,7 @@ class ZooKeeperShell:
         command = _COMMANDS.get(name)
         if command is None:
             raise ShellError(f"Command not found {name}: one of {', '.join(sorted(_COMMANDS))}")
-        flags, operands = split_flags(arguments, _TAKING_VALUES.get(name, ()))
+        flags, operands = split_flags(arguments, _TAKING_VALUES.get(name, ()), _FLAGS.get(name, ()))
         path = operands[0] if operands else ""
         if path and not path.startswith("/") and name not in _NO_PATH:
             raise ShellError("Path must start with / character")
@@ -314,6 +315,7 @@ HELP: Final = (
     "sync path",
     "version",
 )
+_FLAGS: Final = {usage.split()[0]: re.findall(r"\[-(\w+)", usage) for usage in HELP}
 _Action = Callable[[ZooKeeperShell, dict[str, str], list[str]], None]
 _COMMANDS: Final[dict[str, _Action]] = {
     "ls": ZooKeeperShell.ls,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -74,15 +74,18 @@ def _date(epoch_ms: int) -> str:
 
 
 def split_flags(
-    words: Sequence[str], taking_values: Sequence[str]
+    words: Sequence[str], taking_values: Sequence[str], known: Collection[str] = ()
 ) -> tuple[dict[str, str], list[str]]:
-    """Flags by letter (with their values), and the rest."""
+    """Flags by letter (with their values), and the rest. Known flags stand anywhere; behind the
+    first operand, others are data.
+    """
     flags: dict[str, str] = {}
     operands: list[str] = []
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        if operands or not word.startswith("-") or len(word) == 1:
+        is_data = bool(operands) and word[1:] not in known
+        if is_data or not word.startswith("-") or len(word) == 1:
             operands.append(word)
         elif word[1:] in taking_values:
             flags[word[1:]] = rest.pop(0) if rest else ""

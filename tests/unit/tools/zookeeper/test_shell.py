@@ -131,6 +131,17 @@ def test_changing() -> None:
     assert run("addauth digest me:secret")[2] == [("digest", "me:secret")]
 
 
+def test_flags_may_follow_the_path() -> None:
+    """A version that is passed over deletes what another has changed meanwhile."""
+    assert run("delete /a -v 3")[2] == [("/a", 3, False)]
+    assert run("set /a -v 3 -5")[2] == [("/a", b"-5", 3)]
+    assert run("get /a -s")[0] == ["one", *stat_lines(STAT)]
+    assert run("ls /a -R")[0] == ["/a", "/a/b"]
+    assert run("create /n x -e")[2][0][2] == {"ephemeral": True, "sequence": False}
+    with pytest.raises(ShellError, match="version  is not a number"):
+        run("delete /a -v")
+
+
 READ = make_acl("digest", "u:h", read=True)
 
 

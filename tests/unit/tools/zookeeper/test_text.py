@@ -39,6 +39,12 @@ def test_flags_end_at_the_first_word() -> None:
     )
 
 
+def test_known_flags_stand_anywhere() -> None:
+    words = ["/a", "-v", "7", "-5", "-s"]
+    assert split_flags(words, ("v",), ("s", "v")) == ({"v": "7", "s": ""}, ["/a", "-5"])
+    assert split_flags(["/a", "-v"], ("v",), ("v",)) == ({"v": ""}, ["/a"])
+
+
 def test_versions() -> None:
     assert (version_of({}), version_of({"v": "7"})) == (-1, 7)
     with pytest.raises(ShellError, match="version seven is not a number"):
