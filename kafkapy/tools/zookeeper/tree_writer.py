@@ -19,10 +19,11 @@ from kazoo.exceptions import (
     InvalidACLError,
     NoAuthError,
     NodeExistsError,
+    NoNodeError,
     RolledBackError,
     RuntimeInconsistency,
 )
-from kazoo.protocol.serialization import Create, Delete, SetData
+from kazoo.protocol.serialization import CheckVersion, Create, Delete, SetData
 from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id, make_digest_acl_credential
 
 from kafkapy.tools.zookeeper.tree_reader import BATCH, TreeError, batches, read_tree
@@ -147,10 +148,24 @@ def make_root(client: KazooClient) -> None:
     parts = client.chroot.strip("/").split("/")
     for count in range(1, len(parts) + 1):
         path = "/" + "/".join(parts[:count])
+        # Asked first: who may not create is told so even if the node is there.
+        if _is_there(client, path):
+            continue
         try:
             commit(client, [Create(path, None, OPEN_ACL_UNSAFE, 0)])
         except NodeExistsError:
             continue
+
+
+def _is_there(client: KazooClient, path: str) -> bool:
+    """Whether a node exists that may be above the chroot."""
+    try:
+        commit(client, [CheckVersion(path, -1)])
+    except NoNodeError:
+        return False
+    except TreeError:  # it may not be read
+        return True
+    return True
 
 
 def absolute(client: KazooClient, path: str) -> str:

@@ -8,7 +8,7 @@ from functools import partialmethod
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
-from kazoo.security import make_acl, make_digest_acl_credential
+from kazoo.security import make_acl, make_digest_acl, make_digest_acl_credential
 
 from kafkapy.tools.zookeeper import tree_writer
 from kafkapy.tools.zookeeper.tree_reader import TreeError, read_tree
@@ -65,6 +65,25 @@ def test_nobody_else_may_read_a_secret_while_it_is_written(
     monkeypatch.setattr(TreeWriter, "_verify", verify)
     write(client, ROWS)
     assert seen == ["refused"]
+
+
+@pytest.mark.parametrize("may_read", [True, False])
+def test_a_chroot_below_nodes_that_others_own(client_of: Connect, may_read: bool) -> None:
+    """An ensemble of many: the root is its operator's, and each has a node of its own."""
+    top = f"/shared{may_read}"
+    operator = client_of("")
+    operator.add_auth("digest", "operator:word")
+    operator.create(f"{top}/team", b"", makepath=True)
+    closed = [make_digest_acl("operator", "word", all=True)]
+    if may_read:
+        closed.append(make_acl("world", "anyone", read=True))
+    operator.set_acls(top, closed)
+    client = client_of(f"{top}/team/kafka")
+    write(client, ROWS)
+    assert client.get("/seqid")[0] == b""
+    outside = client_of(f"{top}/mine")
+    with pytest.raises(TreeError, match=f"does not let this client write {top}/mine"):
+        make_root(outside)
 
 
 def test_a_tree_that_is_not_empty_keeps_what_the_file_lacks(client_of: Connect) -> None:
