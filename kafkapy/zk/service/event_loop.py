@@ -86,8 +86,8 @@ class ZooKeeperServer:
         )
 
     def forget(self, connection: Connection) -> None:
-        """A connection is gone."""
-        del self._peers[connection]
+        """A connection is gone; once more is no error."""
+        self._peers.pop(connection, None)
         self.service.disconnected(connection)
 
     def call_turn(self) -> None:

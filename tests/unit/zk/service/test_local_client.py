@@ -201,5 +201,8 @@ def test_a_store_that_cannot_be_written_is_told_to_all() -> None:
             with pytest.raises(StoreUnavailable):
                 await local.get("/")
             await local.close()
+            await local.close()
+            with pytest.raises(StoreUnavailable):
+                await local.get("/")
 
     run(test())
