@@ -30,6 +30,8 @@ RESERVED_PREFIX: Final = "kafka_"
 _DELTA: Final = 1
 _NOT_OF_WORDS: Final = re.compile(r"[^a-zA-Z0-9:]+")
 _NOT_OF_LABELS: Final = re.compile(r"[^a-zA-Z0-9_]")
+# A sample that has a label twice costs Prometheus the whole page.
+_OF_THE_TEXT: Final = frozenset({"le", "__name__"})
 _UNITS: Final[Mapping[str, str]] = {
     "d": "days",
     "h": "hours",
@@ -194,7 +196,7 @@ def _labels_of(attributes: Iterable[KeyValue]) -> dict[str, str]:
 
 def _label_name(name: str) -> str:
     text = _NOT_OF_LABELS.sub("_", name[:LABEL_CHARS_MAX])
-    return f"key_{text}" if not text or text[0].isdigit() else text
+    return f"key_{text}" if not text or text[0].isdigit() or text in _OF_THE_TEXT else text
 
 
 def label_text(labels: Mapping[str, str]) -> str:

@@ -19,8 +19,11 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Histogram as OtlpHistogram
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from prometheus_client.parser import text_string_to_metric_families
 
+from kafkapy.common.uuid import Uuid
 from kafkapy.metadata import otlp
+from kafkapy.metadata.client_series import ClientSeries
 from kafkapy.metadata.otlp import Histogram, Point, Pushed, metric_name, read_points
 
 CLIENT = {"client_id": 'a"b\\c\n'}
@@ -116,6 +119,28 @@ def test_values_and_names_of_labels() -> None:
     )
     (read,), _ = read_points(data(gauge("g", point)), {})
     assert read.labels == 'a_b="true",key_1="0.5"'
+
+
+def test_labels_that_the_text_has_of_its_own() -> None:
+    """Prometheus takes nothing at all of a page on which a sample has a label twice."""
+    own = [attribute(key, string_value="x") for key in ("le", "__name__")]
+    bounded = HistogramDataPoint(explicit_bounds=[1], bucket_counts=[1, 0], attributes=own)
+    series = ClientSeries()
+    for metric in (
+        Metric(name="h", histogram=OtlpHistogram(data_points=[bounded])),
+        gauge("g", NumberDataPoint(as_int=1, attributes=own)),
+    ):
+        series.push(Uuid(b"a" * 16), read_points(data(metric), {}).points)
+    found = list(text_string_to_metric_families("".join(series.text())))
+    assert [family.name for family in found] == ["h", "g"]
+    renamed = {"key_le": "x", "key___name__": "x"}
+    assert [sample.labels for sample in found[0].samples] == [
+        {**renamed, "le": "1.0"},
+        {**renamed, "le": "+Inf"},
+        renamed,
+        renamed,
+    ]
+    assert [sample.labels for sample in found[1].samples] == [renamed]
 
 
 def test_what_is_dropped() -> None:
