@@ -6,6 +6,8 @@ import socket
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -42,18 +44,35 @@ def test_a_total_needs_all() -> None:
     assert total([ONE, ""], "messages_total") is None
 
 
-def test_a_broker_that_ends_in_its_answer_has_none() -> None:
-    def half(listener: socket.socket) -> None:
+@contextmanager
+def answering(answer: bytes) -> Iterator[int]:
+    """The port of a broker that answers once."""
+
+    def serve(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection:
             connection.recv(4096)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlag 1.0\n")
+            connection.sendall(answer)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        answering = threading.Thread(target=half, args=(listener,))
-        answering.start()
-        assert fetched(listener.getsockname()[1]) == ""
-        answering.join()
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+
+
+def test_a_broker_that_ends_in_its_answer_has_none() -> None:
+    with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlag 1.0\n") as port:
+        assert fetched(port) == ""
+
+
+def test_a_broker_is_asked_without_the_proxy_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A proxy would look for the port on its own machine."""
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setattr(urllib.request, "_opener", None)  # which would have the old environment
+    with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nlag 1.0\n") as port:
+        assert fetched(port) == "lag 1.0\n"
 
 
 def test_one_address_serves_what_the_brokers_serve() -> None:
