@@ -13,17 +13,18 @@ The states of a broker, and the next ones:
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
 import signal
 import socket
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Final
 
 from kafkapy import __version__
@@ -95,7 +96,8 @@ class Supervisor:
         self._words = words
         self._properties = properties
         self._say = say
-        self._wake = threading.Event()
+        # No Event: what a signal interrupts may hold the lock that its handler would wait for.
+        self._wake: SimpleQueue[None] = SimpleQueue()
         self._is_stopping = False
         self._roll_is_wanted = False
         self._rolling: deque[Child] = deque()
@@ -155,12 +157,12 @@ class Supervisor:
         """End all brokers, one after the other, the last first."""
         self._is_stopping = True
         service_manager.notify(service_manager.STOPPING)
-        self._wake.set()
+        self._wake.put(None)
 
     def restart(self) -> None:
         """Restart all brokers, one after the other."""
         self._roll_is_wanted = True
-        self._wake.set()
+        self._wake.put(None)
 
     @contextmanager
     def _metrics_served(self) -> Iterator[None]:
@@ -187,8 +189,8 @@ class Supervisor:
 
     def _watch(self) -> int:
         while any(child.state is not State.LEFT for child in self._children):
-            self._wake.wait(_POLL_S)
-            self._wake.clear()
+            with contextlib.suppress(Empty):
+                self._wake.get(timeout=_POLL_S)
             for child in self._children:
                 self._look_at(child)
             if self._is_stopping:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import errno
 import io
+import sys
+import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from kafkapy.tools.local import broker_processes
 from kafkapy.tools.local.background import Launched
+from kafkapy.tools.supervisor import supervisor as module
 from kafkapy.tools.supervisor.restart_policy import DEATHS_MAX
 from kafkapy.tools.supervisor.supervisor import Child, State, Supervisor
 
@@ -49,3 +53,54 @@ def test_a_broker_whose_disk_failed_leaves_the_supervisor_alone(
         "Broker 0: cannot be started: Read-only file system, 6 times in a row, and is not started"
         " again."
     )
+
+
+class Running:
+    """A process that ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.stdin = io.BytesIO()
+        self.status: int | None = None
+
+    def poll(self) -> int | None:
+        return self.status
+
+    def terminate(self) -> None:
+        self.status = 0
+
+
+def test_a_signal_ends_it_wherever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler runs between any two lines, also while its own thread holds a lock."""
+    monkeypatch.setattr(module, "_POLL_S", 0)
+
+    def interrupted(at: int) -> bool:
+        """Whether a supervisor that gets a signal at this line ends."""
+        supervisor = Supervisor(1, [], {"log.dirs": str(tmp_path)}, lambda _: None)
+        running: Any = Running()
+        output = tmp_path / "output"
+        child = Child(0, [], output, 1, Launched(running, output, 0), 0.0, State.SERVING)
+        supervisor._children.append(child)
+        lines = 0
+
+        def trace(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal lines
+            if event == "line":
+                lines += 1
+                if lines == at:
+                    sys.settrace(None)
+                    supervisor.stop()
+            return trace
+
+        def watch() -> None:
+            sys.settrace(trace)
+            try:
+                supervisor._watch()
+            finally:
+                sys.settrace(None)
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        thread.join(10)
+        return not thread.is_alive()
+
+    assert next((at for at in range(1, 40) if not interrupted(at)), None) is None
