@@ -42,7 +42,7 @@ async def run_until_stopped(broker: Broker) -> int:
     told = loop.create_task(_wait_for(stop))
     failed = loop.create_task(_wait_for(broker.failed))
     try:
-        if not await _start(broker, told):
+        if not await _start(broker, told, failed):
             return 1
         service_manager.notify(service_manager.READY)
         await asyncio.wait([told, failed], return_when=asyncio.FIRST_COMPLETED)
@@ -60,17 +60,23 @@ async def _wait_for(event: asyncio.Event) -> None:
     await event.wait()
 
 
-async def _start(broker: Broker, told_to_stop: asyncio.Task[None]) -> bool:
-    """Whether the broker has started; if not, it was told to stop."""
+async def _start(
+    broker: Broker, told_to_stop: asyncio.Task[None], failed: asyncio.Task[None]
+) -> bool:
+    """Whether the broker has started; if not, it has failed or was told to stop."""
     starting = asyncio.get_running_loop().create_task(broker.start())
-    await asyncio.wait([starting, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
-    if not starting.done() and broker.is_serving:
-        await asyncio.wait([starting], timeout=_END_OF_START_LIMIT_S)
+    await asyncio.wait([starting, told_to_stop, failed], return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done() and broker.is_serving and not failed.done():
+        await asyncio.wait(
+            [starting, failed], timeout=_END_OF_START_LIMIT_S, return_when=asyncio.FIRST_COMPLETED
+        )
     if starting.done():
         await starting
         return True
     starting.cancel()
     await asyncio.gather(starting, return_exceptions=True)
+    if failed.done():  # it leaves the cluster with its process, as one that runs
+        return False
     await broker.abandon()
     logger.warning("The broker was told to stop before it had started")
     return False

@@ -86,6 +86,17 @@ def test_a_fatal_failure_ends_it_with_status_1() -> None:
     assert lived(lambda: Life(start)) == (1, ["started"])
 
 
+def test_a_fatal_failure_ends_a_start_that_is_waiting() -> None:
+    """As when the last log directory fails while the broker waits to be told of all topics."""
+
+    def start(life: Life) -> None:
+        life.failed.set()
+        soon = asyncio.get_running_loop().call_soon
+        soon(soon, soon, soon, soon, soon, _tell, signal.SIGTERM)  # who waits on is told to stop
+
+    assert lived(lambda: Life(start)) == (1, [])
+
+
 def test_a_start_that_is_waiting_is_abandoned() -> None:
     assert lived(lambda: Life(lambda _: _tell(signal.SIGTERM))) == (1, ["abandoned"])
 
