@@ -7,6 +7,7 @@ families when asked.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Set
 
 from kafkapy.server.counts.request_times import RequestTimes
 from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
@@ -52,6 +53,13 @@ class Metrics:
         counters.produces += 1
         counters.messages_in += records
         counters.bytes_in += size_bytes
+
+    def keep_topics(self, hosted: Set[str]) -> None:
+        """Count all other topics together from now on: there is no end to deleted ones."""
+        for topic in self.topics.keys() - hosted - {""}:
+            gone, rest = self.topics.pop(topic), self.topics[""]
+            for name in TopicCounters.__slots__:
+                setattr(rest, name, getattr(rest, name) + getattr(gone, name))
 
     def produce_failed(self, topic: str) -> None:
         self._counters(topic).failed_produces += 1

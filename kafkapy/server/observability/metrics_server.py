@@ -85,6 +85,8 @@ class MetricsCollector:
         yield from ListenerMetrics(names, self._connections).collect()
 
     def _topics(self) -> Iterator[Any]:
+        here = {partition.topic_partition.topic for partition in self._replicas.all_partitions()}
+        self._metrics.keep_topics(here)
         for name, attribute in _TOPIC_COUNTERS:
             family = counter(f"kafka_server_brokertopicmetrics_{name}")
             counts = {t: getattr(c, attribute) for t, c in self._metrics.topics.items()}

@@ -60,6 +60,7 @@ def gauge(samples: Samples, name: str, **labels: str) -> float:
 
 
 def test_topics(parts: Parts) -> None:
+    parts.tell(partition_state(), partition_state(topic="u"))
     parts.metrics.appended("t", 3, 100)
     parts.metrics.appended("u", 1, 10)
     parts.metrics.fetched("t", 70)
@@ -77,6 +78,21 @@ def test_topics(parts: Parts) -> None:
     ):
         assert gauge(samples, f"{prefix}{name}_total", topic="t") == t
         assert gauge(samples, f"{prefix}{name}_total", topic="") == everything
+
+
+def test_a_topic_that_is_not_here_any_more_counts_in_the_sum_alone(parts: Parts) -> None:
+    """Else each topic that there ever was would cost seven lines of every answer."""
+    parts.tell(partition_state())
+    parts.metrics.appended("t", 3, 100)
+    parts.metrics.appended("deleted", 1, 10)
+    parts.metrics.fetch_failed("nowhere")
+    name = "kafka_server_brokertopicmetrics_messagesin_total"
+    for _ in range(2):
+        samples = scrape(parts)
+        assert gauge(samples, name, topic="t") == 3
+        assert gauge(samples, name, topic="") == 4
+        assert (name, (("topic", "deleted"),)) not in samples
+    assert set(parts.metrics.topics) == {"t", ""}
 
 
 def test_requests(parts: Parts) -> None:
