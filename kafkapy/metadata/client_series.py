@@ -89,22 +89,24 @@ class ClientSeries:
         if family is not None and family.kind != point.kind:
             family.kind = "untyped"  # of no client, so that none decides for the others
         series = None if family is None else family.series.get((client_id, point.labels))
+        size_bytes = _size_bytes(point)
+        more_bytes = size_bytes if series is None else size_bytes - series.size_bytes
+        if more_bytes > 0 and (
+            client.size_bytes + more_bytes > CLIENT_BYTES_MAX
+            or self.size_bytes + more_bytes > BYTES_MAX
+        ):
+            self.dropped += 1
+            return
+        client.size_bytes += more_bytes
+        self.size_bytes += more_bytes
         if series is not None:
             series.value = _sum(series.value, point.value) if point.is_delta else point.value
             series.seen = client.pushes
-            return
-        size_bytes = _size_bytes(point)
-        if (
-            client.size_bytes + size_bytes > CLIENT_BYTES_MAX
-            or self.size_bytes + size_bytes > BYTES_MAX
-        ):
-            self.dropped += 1
+            series.size_bytes = size_bytes
             return
         family = self._families.setdefault(point.name, _Family(point.kind))
         family.series[client_id, point.labels] = _Series(point.value, client.pushes, size_bytes)
         client.keys[point.name, point.labels] = None
-        client.size_bytes += size_bytes
-        self.size_bytes += size_bytes
 
     def _end(self, client_id: Uuid, client: _Client, key: tuple[str, str]) -> None:
         name, labels = key

@@ -99,6 +99,26 @@ def test_what_does_not_fit_is_dropped(
     assert "g2b" in samples(series), "room is free again"
 
 
+def test_a_series_that_grows_takes_room_as_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client may push more buckets, or other kinds, under the same name at any time."""
+    small, large = Histogram((), (1,), 1.0), Histogram((1.0, 2.0), (0, 1, 3), 9.0)
+    series = ClientSeries()
+    series.push(A, [point("h", small, "histogram")])
+    without = series.size_bytes
+    series.push(A, [point("h", large, "histogram")])
+    grown = series.size_bytes
+    assert grown == without + 2 * client_series._BUCKET_BYTES
+    monkeypatch.setattr(client_series, "CLIENT_BYTES_MAX", grown)
+    largest = Histogram((1.0, 2.0, 3.0), (0, 1, 3, 3), 9.0)
+    series.push(A, [point("h", largest, "histogram")])
+    assert (series.size_bytes, series.dropped) == (grown, 1)
+    assert samples(series)["h_counta"] == 3, "what was there stays"
+    series.push(A, [point("h", small, "histogram")])
+    assert series.size_bytes == without
+    series.keep(())
+    assert series.size_bytes == 0
+
+
 def test_a_large_family_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_series, "_LINES_AT_ONCE", 2)
     series = ClientSeries()
