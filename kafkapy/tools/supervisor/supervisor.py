@@ -30,6 +30,7 @@ from typing import Final
 from kafkapy import __version__
 from kafkapy.client.properties import int_property
 from kafkapy.common import service_manager
+from kafkapy.common.config_def import between
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes, pid_files
 from kafkapy.tools.local.background import Launched, ended_on_failure
@@ -42,6 +43,8 @@ _HOST: Final = "127.0.0.1"
 _POLL_S: Final = 0.1
 _ASK_S: Final = 1.0
 _ROLL_LIMIT_S: Final = 600.0
+_METRICS_PORT: Final = "kafkapy.metrics.port"
+_is_port: Final = between(-1, 65535)[0]
 _UNDER_REPLICATED: Final = "kafka_server_replicamanager_underreplicatedpartitions"
 
 
@@ -87,11 +90,13 @@ class Supervisor:
         """`words` are those of `kafkapy server start`: the property file and overrides.
 
         Raises:
-            ConfigError: so many brokers cannot be derived from the properties, or one is no number.
+            ConfigError: so many brokers cannot be derived from the properties, or one is no number
+                or no port.
         """
         process_properties.check(properties, processes)
         _check_mounts(properties, processes)
-        self._metrics_port = int_property(properties, "kafkapy.metrics.port", -1)
+        self._metrics_port = int_property(properties, _METRICS_PORT, -1)
+        _is_port(_METRICS_PORT, self._metrics_port)
         self._processes = processes
         self._words = words
         self._properties = properties
@@ -134,7 +139,7 @@ class Supervisor:
     def _child(self, number: int, machine: str, store: str) -> Child:
         own = process_properties.overrides(self._properties, number, machine, store)
         metrics_port = free_port(_HOST)
-        own["kafkapy.metrics.port"] = str(metrics_port)
+        own[_METRICS_PORT] = str(metrics_port)
         own["kafkapy.metrics.host"] = _HOST
         words = [*self._words, *(f"--override={key}={own[key]}" for key in own)]
         directory = Path(process_properties.log_dirs(self._properties, number)[0])

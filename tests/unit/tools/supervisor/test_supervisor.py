@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes
 from kafkapy.tools.local.background import Launched
 from kafkapy.tools.supervisor import supervisor as module
@@ -53,6 +54,16 @@ def test_a_broker_whose_disk_failed_leaves_the_supervisor_alone(
         "Broker 0: cannot be started: Read-only file system, 6 times in a row, and is not started"
         " again."
     )
+
+
+@pytest.mark.parametrize("port", ["65536", "-2"])
+def test_a_port_of_metrics_that_is_none_is_refused_before_a_broker_starts(
+    tmp_path: Path, port: str
+) -> None:
+    """The brokers do not see it: each has a port of its own."""
+    properties = {"log.dirs": str(tmp_path), "kafkapy.metrics.port": port}
+    with pytest.raises(ConfigError, match=f"{port} for configuration kafkapy.metrics.port: Value"):
+        Supervisor(1, [], properties, lambda _: None)
 
 
 class Running:
