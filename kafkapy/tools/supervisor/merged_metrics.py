@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import http.server
+import socket
 import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -100,7 +101,10 @@ class MergedMetricsServer:
             def log_message(self, format: str, *args: object) -> None:
                 """No line a request."""
 
-        self._server = http.server.ThreadingHTTPServer((host, port), Handler)
+        class Server(http.server.ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+        self._server = Server((host, port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics")
         self._thread.start()
 

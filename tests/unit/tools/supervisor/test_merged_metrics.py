@@ -13,6 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetched, merged, total
+from tests.harness.plugins import unchecked
 from tests.harness.processes.broker_process import free_port
 
 ONE = """# HELP messages_total Messages
@@ -88,3 +89,18 @@ def test_one_address_serves_what_the_brokers_serve() -> None:
     finally:
         outer.close()
         inner.close()
+
+
+def test_an_address_of_ipv6_is_one() -> None:
+    """As `kafkapy.metrics.host` of a broker alone."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        unchecked.note("merged metrics at an IPv6 address", str(error))
+        return
+    server = MergedMetricsServer("::1", 0, dict)
+    try:
+        with urllib.request.urlopen(f"http://[::1]:{server.port}/metrics") as answer:
+            assert answer.status == 200
+    finally:
+        server.close()
