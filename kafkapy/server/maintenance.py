@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafkapy.server.coordinators.transaction_service import TransactionService
     from kafkapy.server.network.connection_table import ConnectionTable
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.storage.flush_task import FlushTask
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
@@ -171,14 +172,23 @@ class Maintenance:
 
     async def _flush(self) -> None:
         for task in self._logs.flush_due_logs(self._clock.time_ms()):
+            work = asyncio.ensure_future(asyncio.to_thread(task.fsync))
             try:
-                await asyncio.to_thread(task.fsync)
-            except LogDirFailure as failure:
-                self._replicas.log_dir_failed(failure)
-            except StorageShortage as shortage:
-                logger.warning("%s", shortage)
-            else:
-                task.complete(self._clock.time_ms())
+                await asyncio.wait([work])
+            finally:
+                # Also when the broker stops: the system tells of a failed write only once.
+                await asyncio.wait([work])
+                self._flushed(task, work)
+
+    def _flushed(self, task: FlushTask, work: asyncio.Future[None]) -> None:
+        try:
+            work.result()
+        except LogDirFailure as failure:
+            self._replicas.log_dir_failed(failure)
+        except StorageShortage as shortage:
+            logger.warning("%s", shortage)
+        else:
+            task.complete(self._clock.time_ms())
 
     async def _move_logs(self) -> None:
         """Carry logs between directories, piece by piece, until there is no more to copy now."""

@@ -22,6 +22,7 @@ from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.storage.cleaning import Cleaning
 from kafkapy.storage.cleaning_state import LogCleaningAborted
+from kafkapy.storage.flush_task import FlushTask
 from tests.harness.cores.server_parts import WALL_AHEAD_MS, Parts
 from tests.harness.plugins.closing import Disk
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
@@ -192,6 +193,36 @@ def test_a_disk_that_cannot_be_flushed_goes_offline(tmp_path: Path) -> None:
     upkeep.round("kafka-log-flusher")
     assert upkeep.parts.logs.offline_log_dirs == [str(tmp_path)]
     assert upkeep.parts.replicas.offline == {T0}
+
+
+def test_a_stop_hears_of_the_flush_that_is_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system tells of a failed write once: unheard, the shutdown would count as clean."""
+    upkeep = Upkeep(tmp_path)
+    upkeep.parts.tell(partition_state(), flush_ms="0")
+    upkeep.produce()
+    begun, may_fail = threading.Event(), threading.Event()
+    flush = FlushTask.fsync
+
+    def fsync(task: FlushTask) -> None:
+        begun.set()
+        assert may_fail.wait(20)
+        flush(task)
+        raise LogDirFailure(str(tmp_path), "broken")
+
+    monkeypatch.setattr(FlushTask, "fsync", fsync)
+
+    async def stop_meanwhile() -> None:
+        work = asyncio.ensure_future(upkeep.scheduler.steps["kafka-log-flusher"]() or _nothing())
+        assert await asyncio.to_thread(begun.wait, 20)
+        work.cancel()
+        asyncio.get_running_loop().call_soon(may_fail.set)
+        await asyncio.gather(work, return_exceptions=True)
+        assert work.cancelled()
+        assert upkeep.parts.logs.offline_log_dirs == [str(tmp_path)]
+
+    asyncio.run(stop_meanwhile())
 
 
 def test_idle_producers_are_forgotten(tmp_path: Path) -> None:
