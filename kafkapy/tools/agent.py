@@ -7,12 +7,13 @@ The agent reads as fast as the brokers accept lines.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol
 
 from kafkapy.client.librdkafka import producer_config
@@ -139,6 +140,27 @@ class State:
         partial.replace(self._path)
 
 
+class Stop:
+    """Says that a run is to end. A handler of a signal may set it: not so an Event, whose lock may
+    be held by what the signal interrupts."""
+
+    def __init__(self) -> None:
+        self._told: SimpleQueue[None] = SimpleQueue()
+
+    def set(self) -> None:
+        """From now on it is set."""
+        self._told.put(None)
+
+    def is_set(self) -> bool:
+        return not self._told.empty()
+
+    def wait(self, limit_s: float) -> None:
+        """Wait until it is set, at most for so long."""
+        with contextlib.suppress(Empty):
+            self._told.get(timeout=limit_s)
+            self.set()
+
+
 class Agent:
     """Follows the files that the patterns match, now and later."""
 
@@ -164,7 +186,7 @@ class Agent:
         self._links: set[str] = set()
         self._unreadable: set[str] = set()
 
-    def run(self, stop: threading.Event, *, poll_s: float = 0.5, once: bool = False) -> None:
+    def run(self, stop: Stop, *, poll_s: float = 0.5, once: bool = False) -> None:
         """Run rounds until `stop` is set; with `once`, until there are no new lines.
 
         With `once` the files count as finished: a last line without its end is sent too.

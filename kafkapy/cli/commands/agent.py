@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -48,7 +47,7 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
         AgentError: a line cannot be delivered.
     """
     from kafkapy.client.properties import parse_assignments
-    from kafkapy.tools.agent import Agent, State, TopicSink
+    from kafkapy.tools.agent import Agent, State, Stop, TopicSink
 
     require(options, "bootstrap_server", "topic", "state")
     assert options.topic is not None
@@ -58,7 +57,7 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
     properties = properties_of(options.command_config)
     properties |= parse_assignments(options.producer_property)
     properties["bootstrap.servers"] = options.bootstrap_server or ""
-    stop = threading.Event()
+    stop = Stop()
     sink = TopicSink(options.topic, properties, env.warn, stop.is_set)
     state = State(Path(options.state))
     agent = Agent(options.files, state, sink, env.warn, from_end=options.from_end)

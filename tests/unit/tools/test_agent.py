@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools import file_tail
-from kafkapy.tools.agent import Agent, AgentError, State, TopicSink
+from kafkapy.tools.agent import Agent, AgentError, State, Stop, TopicSink
 
 
 class Sink:
     """Keeps what is safe. `refuse` makes it stop, unacknowledged, at the next round's end."""
 
-    def __init__(self, stop: threading.Event) -> None:
+    def __init__(self, stop: Stop) -> None:
         self.safe: list[tuple[str, str]] = []
         self.taken: list[tuple[str, str]] = []
         self.refuse = False
@@ -44,11 +46,11 @@ class Machine:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.notes: list[str] = []
-        self.sink = Sink(threading.Event())
+        self.sink = Sink(Stop())
 
     def run(self, *patterns: str, from_end: bool = False, refuse: bool = False) -> list[str]:
         """One life of an agent, until nothing is new; the lines that are safe after it."""
-        stop = threading.Event()
+        stop = Stop()
         safe = self.sink.safe
         self.sink = Sink(stop)
         self.sink.safe, self.sink.refuse = safe, refuse
@@ -87,7 +89,7 @@ def test_each_life_goes_on_where_the_last_was(machine: Machine) -> None:
 
 def test_a_line_that_is_being_written_is_waited_for(machine: Machine) -> None:
     machine.log("a\nb")
-    sink = Sink(threading.Event())
+    sink = Sink(Stop())
     state = State(machine.root / "state")
     agent = Agent([str(machine.root / "*.log")], state, sink, machine.notes.append)
     assert (agent.round(), agent.round()) == (1, 0)
@@ -108,7 +110,7 @@ def test_what_was_not_acknowledged_is_sent_again(machine: Machine) -> None:
 
 def test_rotation_while_it_runs(machine: Machine) -> None:
     machine.log("a\n")
-    stop = threading.Event()
+    stop = Stop()
     sink = Sink(stop)
     agent = Agent(
         [str(machine.root / "*.log*")], State(machine.root / "state"), sink, machine.notes.append
@@ -170,12 +172,12 @@ def test_from_the_end_is_for_what_is_there_at_the_first_start(machine: Machine) 
 
 def test_a_line_that_cannot_be_delivered_ends_it_and_is_not_forgotten(machine: Machine) -> None:
     machine.log("a\n")
-    sink = Sink(threading.Event())
+    sink = Sink(Stop())
     sink.failure = "Broker: Topic authorization failed"
     state = State(machine.root / "state")
     agent = Agent([str(machine.root / "*.log")], state, sink, machine.notes.append)
     with pytest.raises(AgentError, match="authorization"):
-        agent.run(threading.Event(), once=True)
+        agent.run(Stop(), once=True)
     agent.close()
     assert machine.run() == ["a"]
 
@@ -256,7 +258,7 @@ class FullProducer:
     """librdkafka's producer while no broker answers: its queue has room for one line."""
 
     made: list[FullProducer] = []  # noqa: RUF012
-    stop: threading.Event
+    stop: Stop
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.queued: list[tuple[Any, ...]] = []
@@ -277,7 +279,7 @@ class FullProducer:
 @pytest.fixture
 def producers(monkeypatch: pytest.MonkeyPatch) -> list[FullProducer]:
     FullProducer.made = []
-    FullProducer.stop = threading.Event()
+    FullProducer.stop = Stop()
     monkeypatch.setattr("confluent_kafka.Producer", FullProducer)
     return FullProducer.made
 
@@ -301,3 +303,35 @@ def test_a_file_whose_name_is_no_utf_8(producers: Any, machine: Machine) -> None
     ((topic, value, key, headers),) = producers[0].queued
     assert (topic, value, key) == ("t", b"a", b"/logs/\xff.log")
     assert headers == [("file", b"/logs/\xff.log"), ("offset", b"0")]
+
+
+def test_a_signal_stops_it_wherever_it_waits() -> None:
+    """A handler runs between any two lines, also while its own thread holds a lock."""
+
+    def interrupted(at: int) -> bool:
+        """Whether a wait that gets a signal at this line, or never, ends."""
+        stop, lines = Stop(), 0
+
+        def trace(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal lines
+            if event == "line":
+                lines += 1
+                if lines == at:
+                    sys.settrace(None)
+                    stop.set()
+            return trace
+
+        def wait() -> None:
+            sys.settrace(trace)
+            try:
+                stop.wait(0)
+                stop.wait(0)
+            finally:
+                sys.settrace(None)
+
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        thread.join(10)
+        return not thread.is_alive() and stop.is_set() is (lines >= at)
+
+    assert next((at for at in range(1, 40) if not interrupted(at)), None) is None
