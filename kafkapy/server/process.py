@@ -86,8 +86,11 @@ def _end_with_input() -> None:
     """Treat the end of standard input, and so of its other end, as a SIGTERM.
 
     Raises:
-        ConfigError: it is a file, which nobody holds.
+        ConfigError: it is a file, which nobody holds, or closed.
     """
+    refused = "--until-eof needs a pipe or a terminal as standard input"
+    if sys.stdin is None:
+        raise ConfigError(refused)
     loop, source = asyncio.get_running_loop(), sys.stdin.fileno()
 
     def on_readable() -> None:
@@ -98,7 +101,7 @@ def _end_with_input() -> None:
     try:
         loop.add_reader(source, on_readable)
     except PermissionError:
-        raise ConfigError("--until-eof needs a pipe or a terminal as standard input") from None
+        raise ConfigError(refused) from None
 
 
 async def _return_memory() -> None:

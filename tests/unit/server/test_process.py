@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import cast
 
@@ -13,7 +14,7 @@ import uvloop
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.broker import Broker
-from kafkapy.server.process import run_until_stopped
+from kafkapy.server.process import _end_with_input, run_until_stopped
 
 
 class Life:
@@ -116,3 +117,14 @@ def test_a_start_that_fails_says_why() -> None:
 
     with pytest.raises(ConfigError, match="no such port"):
         lived(lambda: Life(start))
+
+
+def test_a_standard_input_that_is_closed_cannot_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after `<&-`, or in a service that gives none."""
+    monkeypatch.setattr(sys, "stdin", None)
+
+    async def begin() -> None:
+        _end_with_input()
+
+    with pytest.raises(ConfigError, match="--until-eof needs a pipe or a terminal"):
+        asyncio.run(begin())
