@@ -134,7 +134,6 @@ class Supervisor:
                 self._serves(child)
         processes = "1 process" if self._processes == 1 else f"{self._processes} processes"
         self._say(f"[supervisor] started (kafkapy {__version__}, {processes})")
-        service_manager.notify(service_manager.READY)
 
     def _child(self, number: int, machine: str, store: str) -> Child:
         own = process_properties.overrides(self._properties, number, machine, store)
@@ -149,13 +148,15 @@ class Supervisor:
         return Child(number, words, output, metrics_port, launched, time.monotonic())
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT, or until no broker is left; the exit status."""
+        """Until SIGTERM or SIGINT, or until no broker is left; the exit status. The service manager
+        hears that it is ready when signals are handled."""
         handlers = {
             signal.SIGTERM: self.stop,
             signal.SIGINT: self.stop,
             signal.SIGHUP: self.restart,
         }
         with _handled(handlers), self._metrics_served():
+            service_manager.notify(service_manager.READY)
             return self._watch()
 
     def stop(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import signal
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common import service_manager
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes
 from kafkapy.tools.local.background import Launched
@@ -78,6 +80,24 @@ class Running:
 
     def terminate(self) -> None:
         self.status = 0
+
+
+def test_it_is_ready_when_signals_are_handled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """systemd may reload at once what has said that it is ready."""
+    handlers = []
+
+    def notify(what: str) -> None:
+        if what == service_manager.READY:
+            handlers.append(signal.getsignal(signal.SIGHUP))
+
+    monkeypatch.setattr(service_manager, "notify", notify)
+    before = signal.getsignal(signal.SIGHUP)
+    assert Supervisor(1, [], {"log.dirs": str(tmp_path)}, lambda _: None).run() == 0
+    assert len(handlers) == 1
+    assert handlers[0] is not before
+    assert signal.getsignal(signal.SIGHUP) is before
 
 
 def test_a_signal_ends_it_wherever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
