@@ -50,6 +50,15 @@ class FaultTools:
         self.world.trace.note("fault", what)
         return True
 
+    def power_cut(self) -> bool:
+        """Cut the power of the fragile broker, for a while."""
+        node = self.world.nodes[self.cluster.plan.fragile]
+        if not node.is_up or self.cluster.dark_us >= 0:
+            return False
+        node.cut_power(self.world.random.randrange(1 << 30))
+        self._for(100, 3500, node.power_on)
+        return self._note(f"power cut at {node.host}")
+
     def _kill(self, node: Node | None) -> bool:
         if node is None or not node.is_up:
             return False

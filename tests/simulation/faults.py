@@ -102,14 +102,6 @@ class Faults(Courses, StagedFaults):
             self.world.counts[follows] += 1
         return False  # counted when it happens
 
-    def power_cut(self) -> bool:
-        node = self.world.nodes[self.cluster.plan.fragile]
-        if not node.is_up or self.cluster.dark_us >= 0:
-            return False
-        node.cut_power(self.world.random.randrange(1 << 30))
-        self._for(100, 3500, node.power_on)
-        return self._note(f"power cut at {node.host}")
-
     def power_cut_of_all(self) -> bool:
         """The building has no power. It happens once, and no machine loses power after that."""
         nodes = [node for node in self.world.nodes.values() if node.is_up]

@@ -74,12 +74,9 @@ class StagedFaults(FaultTools):
         """The power of the fragile broker is cut while batches are written, and one of them has a
         lower base offset from then on. The CRC does not cover it: only the order gives it away."""
         node, random = self.world.nodes[self.cluster.plan.fragile], self.world.random
-        if not node.is_up or self.cluster.dark_us >= 0:
-            return False
         unsynced = {p: node.disk.first_unsynced(p) for p in node.disk.paths() if _LOG.search(p)}
-        node.cut_power(random.randrange(1 << 30))
-        self._for(100, 3500, node.power_on)
-        self._note(f"power cut at {node.host}")
+        if not self.power_cut():
+            return False
         found = []
         for path in set(unsynced).intersection(node.disk.paths()):
             batches = batches_in(node.disk.content(path))

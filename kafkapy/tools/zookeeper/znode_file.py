@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -103,11 +104,8 @@ def read_znodes(file: Path) -> list[ZnodeRow]:
 def _make_durable(file: Path) -> None:
     """Force a new file to disk: after an export its source may be gone for good."""
     fs = OsFileSystem()
-    opened = fs.open(str(file))
-    try:
+    with closing(fs.open(str(file))) as opened:
         opened.fsync()
-    finally:
-        opened.close()
     fs.fsync_dir(str(file.parent))
 
 
