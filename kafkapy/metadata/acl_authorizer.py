@@ -158,7 +158,7 @@ def _is_denied(allowed: ResourcePattern, denied: set[ResourcePattern]) -> bool:
     if allowed.pattern is PatternType.LITERAL and allowed in denied:
         return True
     if allowed.pattern is PatternType.LITERAL and name == WILDCARD:
-        return False  # a prefix with this letter denies no other name
+        return False  # the prefix * covers only names that begin with *
     return any(
         ResourcePattern(allowed.kind, name[:length], PatternType.PREFIXED) in denied
         for length in range(len(name) + 1)

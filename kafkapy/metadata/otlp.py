@@ -30,7 +30,7 @@ RESERVED_PREFIX: Final = "kafka_"
 _DELTA: Final = 1
 _NOT_OF_WORDS: Final = re.compile(r"[^a-zA-Z0-9:]+")
 _NOT_OF_LABELS: Final = re.compile(r"[^a-zA-Z0-9_]")
-# A sample that has a label twice costs Prometheus the whole page.
+# Prometheus refuses a whole page for one sample that has a label twice.
 _OF_THE_TEXT: Final = frozenset({"le", "__name__"})
 _UNITS: Final[Mapping[str, str]] = {
     "d": "days",

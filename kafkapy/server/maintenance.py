@@ -176,7 +176,7 @@ class Maintenance:
             try:
                 await asyncio.wait([work])
             finally:
-                # Also when the broker stops: the system tells of a failed write only once.
+                # Also when this task is cancelled: the kernel reports a failed write only once.
                 await asyncio.wait([work])
                 self._flushed(task, work)
 

@@ -75,7 +75,7 @@ async def _start(
         return True
     starting.cancel()
     await asyncio.gather(starting, return_exceptions=True)
-    if failed.done():  # it leaves the cluster with its process, as one that runs
+    if failed.done():  # the end of the process ends its session, as for a running broker
         return False
     await broker.abandon()
     logger.warning("The broker was told to stop before it had started")
@@ -86,7 +86,7 @@ def _end_with_input() -> None:
     """Treat the end of standard input, and so of its other end, as a SIGTERM.
 
     Raises:
-        ConfigError: it is a file, which nobody holds, or closed.
+        ConfigError: it is a file, or is closed.
     """
     refused = "--until-eof needs a pipe or a terminal as standard input"
     if sys.stdin is None:

@@ -141,23 +141,23 @@ class State:
 
 
 class Stop:
-    """Says that a run is to end. A handler of a signal may set it: not so an Event, whose lock may
-    be held by what the signal interrupts."""
+    """A stop flag that a signal handler may set. `threading.Event.set` would deadlock if the signal
+    interrupted code that holds the event's lock."""
 
     def __init__(self) -> None:
-        self._told: SimpleQueue[None] = SimpleQueue()
+        self._items: SimpleQueue[None] = SimpleQueue()
 
     def set(self) -> None:
-        """From now on it is set."""
-        self._told.put(None)
+        """Set the flag for good."""
+        self._items.put(None)
 
     def is_set(self) -> bool:
-        return not self._told.empty()
+        return not self._items.empty()
 
     def wait(self, limit_s: float) -> None:
-        """Wait until it is set, at most for so long."""
+        """Wait until the flag is set, at most `limit_s`."""
         with contextlib.suppress(Empty):
-            self._told.get(timeout=limit_s)
+            self._items.get(timeout=limit_s)
             self.set()
 
 

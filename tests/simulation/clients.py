@@ -38,7 +38,7 @@ _BACKOFF_MS: Final = 60
 _UNDER_WAY: Final = 5
 """`max.in.flight.requests.per.connection` of an idempotent producer."""
 _FETCH_BYTES: Final = (600, 4096, 4096)
-"""A reader with few of them asks for what lies in the middle of segments."""
+"""Limits of a fetch. Readers with the small one fetch from the middle of segments."""
 _WITHOUT: Final = (3, 4, 5, 7, 8, 10)
 """Versions of Fetch. Without a leader epoch, later ones let a follower answer that is behind."""
 _SEEKS: Final = 0.3

@@ -207,7 +207,7 @@ class Node:
         process.call_soon(lambda: process.create_task(work).add_done_callback(self._ended))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """A broker that starts or stops ends by no exception."""
+        """Report a start or stop that raised an exception."""
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, Killed):
             self._world.fault(self.host, error, "the broker ended")

@@ -145,7 +145,7 @@ class SimProcess(asyncio.AbstractEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """A thread: the work is done at one moment, and the loop hears of it at a later one."""
+        """Run `func` at one moment, as a thread would, and deliver its result at a later one."""
         future = self.create_future()
         heard_us = self.network.random.randrange(1, self.thread_us)
         done_us = self.network.random.randint(0, heard_us)

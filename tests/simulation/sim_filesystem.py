@@ -25,7 +25,7 @@ _SECTOR = 64
 """Bytes that are kept or lost together. A real one has 512, of larger batches: these are small, and
 would hardly ever be torn inside."""
 _IN_ORDER = 0.3
-"""So often a file was written to the disk in the order in which it was written."""
+"""The share of files whose writes reach the disk in order."""
 
 
 @dataclass(eq=False)

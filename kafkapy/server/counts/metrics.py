@@ -55,7 +55,8 @@ class Metrics:
         counters.bytes_in += size_bytes
 
     def keep_topics(self, hosted: Set[str]) -> None:
-        """Count all other topics together from now on: there is no end to deleted ones."""
+        """Merge the counters of topics that are not hosted into those of no topic. This bounds
+        memory while topics are created and deleted."""
         for topic in self.topics.keys() - hosted - {""}:
             gone, rest = self.topics.pop(topic), self.topics[""]
             for name in TopicCounters.__slots__:

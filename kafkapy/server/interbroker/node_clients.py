@@ -32,7 +32,7 @@ class NodeClients:
         """The client of a broker, at the address that the metadata has for it now.
 
         Raises:
-            NodeUnavailable: the broker is not known, or does not have the listener; or these
+            NodeUnavailable: the broker is not known or does not have the listener, or these
                 clients were closed.
         """
         if self._closed:
@@ -50,7 +50,7 @@ class NodeClients:
             security=self._security,
         )
         if known is not None:
-            known.close()  # whose requests that wait fail; who made them may ask again at once
+            known.close()  # its pending requests fail, and their callbacks may call this method
         return client
 
     def keep_only(self, broker_id: int) -> None:

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 LABEL: Final = "process"
 LIMIT_S: Final = 5.0
-# Not by way of `http_proxy`, which is for other machines.
+# Ignores `http_proxy`: the brokers are on this machine.
 _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 

@@ -101,7 +101,7 @@ class Supervisor:
         self._words = words
         self._properties = properties
         self._say = say
-        # No Event: what a signal interrupts may hold the lock that its handler would wait for.
+        # No Event: its `set` deadlocks in a handler that interrupts code with the lock.
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._is_stopping = False
         self._roll_is_wanted = False
@@ -148,8 +148,8 @@ class Supervisor:
         return Child(number, words, output, metrics_port, launched, time.monotonic())
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT, or until no broker is left; the exit status. The service manager
-        hears that it is ready when signals are handled."""
+        """Until SIGTERM or SIGINT, or until no broker is left; the exit status. Sends READY
+        once signals are handled."""
         handlers = {
             signal.SIGTERM: self.stop,
             signal.SIGINT: self.stop,

@@ -121,7 +121,7 @@ def _addresses(given: Mapping[str, str]) -> dict[str, str]:
     """Loopback, where no address is given: ZooKeeper's default is every interface, and it asks
     nobody for a password. The members of an ensemble (`server.N`) serve other machines.
 
-    An empty address is none: Java takes it for loopback, a socket for every interface.
+    An empty address is loopback too, as in Java. A socket would bind every interface.
     """
     if any(key.startswith("server.") for key in given):
         return {}

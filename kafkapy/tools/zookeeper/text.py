@@ -102,7 +102,7 @@ def version_of(flags: dict[str, str], bits: int = 32) -> int:
     """
     text = flags.get("v", "-1")
     limit = 1 << bits - 1
-    # Python converts no longer texts.
+    # `int` refuses texts of thousands of digits.
     is_number = text.removeprefix("-").isdecimal() and len(text) <= _DIGITS_MAX
     if not is_number or not -limit <= int(text) < limit:
         raise ShellError(f"version {text} is not a number")

@@ -148,7 +148,7 @@ def make_root(client: KazooClient) -> None:
     parts = client.chroot.strip("/").split("/")
     for count in range(1, len(parts) + 1):
         path = "/" + "/".join(parts[:count])
-        # Asked first: who may not create is told so even if the node is there.
+        # Without the CREATE right, Create fails with NoAuth even if the node exists.
         if _is_there(client, path):
             continue
         try:

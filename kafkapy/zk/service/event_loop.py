@@ -86,7 +86,7 @@ class ZooKeeperServer:
         )
 
     def forget(self, connection: Connection) -> None:
-        """A connection is gone; once more is no error."""
+        """Remove a connection. A second call does nothing."""
         self._peers.pop(connection, None)
         self.service.disconnected(connection)
 

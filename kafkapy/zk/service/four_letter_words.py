@@ -102,7 +102,7 @@ class FourLetterWords:
 
     def _clients(self, details: bool = False) -> str:
         lines = []
-        # From the server's own time to the calendar's.
+        # Converts monotonic time to wall-clock time.
         ahead_ms = self._clock.time_ms() - self._clock.monotonic_ms()
         for each in self._connections:
             facts = f"queued=0,recved={each.received},sent={each.sent}"
@@ -111,7 +111,7 @@ class FourLetterWords:
                     f",sid={each.session.session_id:#x},lop={each.last_op}"
                     f",est={ahead_ms + each.opened_ms},to={each.session.timeout_ms}"
                 )
-                if each.last_xid >= 0:  # a ping's is no request's number
+                if each.last_xid >= 0:  # those of pings and logins are negative
                     facts += f",lcxid={each.last_xid:#x}"
             lines.append(f" {each}[{1 if each.session else 0}]({facts})\n")
         return "".join(lines)

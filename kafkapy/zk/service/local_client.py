@@ -211,7 +211,7 @@ class LocalZooKeeper:
         service, connection = self._server.service, self._connection
         # Replies come in the order of the requests: their numbers do not matter.
         frames = [framed(encode_request(_XID, call.op, call.body)) for call in calls]
-        # Only now: what cannot be encoded gets no reply.
+        # After the encoding: a request that cannot be encoded gets no reply.
         self._waiting.extend(calls)
         self._replies = []
         service.received(connection, b"".join(frames))

@@ -26,8 +26,8 @@ from kafkapy.zk.wire.replies import (
 from kafkapy.zk.wire.requests import MultiRequest, PathRequest, Request, WatchedRequest
 
 MULTI_READ_MAX: Final = 16 << 20
-"""More bytes than this of several reads are not answered together: a small request may ask for the
-same large node tens of thousands of times."""
+"""The limit of bytes in the reply to a MultiRead. A small request may read the same large node tens
+of thousands of times."""
 
 _INT_BITS = 1 << 32
 

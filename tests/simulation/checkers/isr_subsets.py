@@ -60,7 +60,7 @@ class IsrSubsets(Checker):
             if node.acting_controller is not None
         ]
         epoch = int(self.world.ensemble.tree.nodes[paths.CONTROLLER_EPOCH].data)
-        # What a controller wrote just before it died comes when none of this epoch is there.
+        # None if the write is of a controller that has died since.
         context = next((each for each in contexts if each.epoch == epoch), None)
         if context is None:
             return
