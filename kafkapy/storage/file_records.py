@@ -255,7 +255,10 @@ class FileRecords:
             if position - start + HEADER_SIZE > len(chunk):
                 chunk = self.read(position, min(_SEARCH_BYTES, end - position))
                 start = position
-            header = read_header(chunk, position - start)
+            try:
+                header = read_header(chunk, position - start)
+            except ApiError as error:
+                raise self._corrupt(position) from error
             if position + header.size > end:
                 raise self._corrupt(position)
             yield position, header

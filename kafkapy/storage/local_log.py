@@ -277,16 +277,16 @@ class LocalLog:
         before `truncate_to` removes those behind it.
         """
         segment = self.segments[max(self.segments.floor_index(offset), 0)]
-        segment.find(offset)
+        segment.end_below(offset)
         segment.transaction_index.entries()
         self.probe()
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Keep only batches wholly below `offset`.
 
-        If `offset` is inside a batch, the log ends at that batch's start. Otherwise it would have a
-        gap that followers cannot pass. (Kafka leaves the gap, since there an offset is inside a
-        batch only if one epoch has two histories.)
+        The log ends where these do, so a follower fetches again what is missing below `offset`: a
+        batch that holds it, or batches that a cleaning removed for later ones, which are dropped.
+        (Kafka's log ends at `offset`, until a restart finds where the batches end.)
         """
         self.truncations += 1
         self.remove(self.segments.above(offset))

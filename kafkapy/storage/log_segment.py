@@ -296,8 +296,11 @@ class LogSegment:
                 if found is None or found[0] > position or found[2] <= offset:
                     return found
         if position:
-            logger.warning("%s does not match its segment", self.offset_index.path)
+            self._distrust_index()
         return self.records.find(offset, 0)
+
+    def _distrust_index(self) -> None:
+        logger.warning("%s does not match its segment", self.offset_index.path)
 
     def recent_position(self, base_offset: int) -> int | None:
         """The position of one of the last few batches, by its base offset; None for others."""
@@ -344,24 +347,49 @@ class LogSegment:
             offset = header.next_offset
         return offset
 
+    def end_below(self, offset: int) -> tuple[int, int]:
+        """(position, next offset) after the last batch that lies wholly below `offset`.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
+        """
+        position = self.offset_index.lookup(offset - 1)
+        if 0 < position < self.records.size:
+            with suppress(ApiError):
+                end = self._end_below(offset, position)
+                if end[0] > position:
+                    return end
+        if position:
+            self._distrust_index()
+        return self._end_below(offset, 0)
+
+    def _end_below(self, offset: int, position: int) -> tuple[int, int]:
+        next_offset = self.base_offset
+        for start, header in self.records.headers(position):
+            if header.next_offset > offset:
+                break
+            position, next_offset = start + header.size, header.next_offset
+        return position, next_offset
+
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Drop every batch that holds or follows `offset`, with its index entries. Returns the
-        offset after the rest, which is lower than `offset` if that was inside a batch.
+        offset after the rest, which is lower than `offset` if that is inside a batch or behind
+        batches that a cleaning has removed.
         """
-        found = self.find(offset)
+        end, next_offset = self.end_below(offset)
         self._dirty = True
         self._recent.clear()
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
-        if found is not None:
-            self.records.cut(found[0])
-        if self.records.size == 0:
+        if end < self.records.size:
+            self.records.cut(end)
+        if end == 0:
             self.created_ms = now_ms or self.created_ms
             self._first_timestamp = None
         self.bytes_since_index_entry = 0
         self._max_timestamp = None
-        return offset if found is None else min(offset, found[2])
+        return next_offset
 
     def become_inactive(self) -> bool:
         """Finish the files: add the closing time index entry, and truncate every file to its real

@@ -217,8 +217,8 @@ class UnifiedLog:
     # truncate, roll, delete
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
-        """Drop every record from `offset` on, with their epochs and producer state. If `offset` is
-        inside a batch, that whole batch is dropped. An ApiError says that nothing has changed.
+        """Drop every batch that does not lie wholly below `offset`, with its epochs and producer
+        state. An ApiError says that nothing has changed.
         """
         with self._disk():
             if offset < self.local.segments.first.base_offset:

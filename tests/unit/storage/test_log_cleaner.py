@@ -313,6 +313,25 @@ def test_what_was_truncated_and_written_again_is_dirty(tmp_path: Path) -> None:
     assert builder.values() == ["again5"]
 
 
+@pytest.mark.parametrize("size", ["1", "100000"], ids=["an entry for each batch", "no entry"])
+def test_a_truncation_behind_what_was_cleaned_is_one_to_the_last_batch(
+    tmp_path: Path, size: str
+) -> None:
+    """The later values are dropped, so a follower must fetch the former ones again. A start would
+    find that end, and give the offsets anew."""
+    builder = fill(compacted(tmp_path, index_interval_bytes=size), 4)
+    for _ in range(6):
+        builder.append(row("k1", "later"))
+    builder.roll().log.flush()
+    assert clean(builder)
+    assert [r.offset for r in builder.records()] == [2, 9]
+    for offset in (9, 8, 4):
+        builder.log.truncate_to(offset)
+        assert builder.log.log_end_offset == 3
+    builder.reopen()
+    assert (builder.log.log_end_offset, builder.values()) == (3, ["v2"])
+
+
 @pytest.mark.parametrize("number", sorted(SHORTAGES))
 def test_without_descriptors_or_memory_a_log_is_cleaned_another_time(
     tmp_path: Path, number: int, caplog: pytest.LogCaptureFixture

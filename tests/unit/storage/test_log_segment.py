@@ -189,6 +189,19 @@ def test_a_flipped_bit_of_an_index_hides_no_record(tmp_path: Path) -> None:
         flip(path, bit)
 
 
+def test_a_flipped_bit_of_an_index_moves_no_truncation(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    positions = [made.append(1, padding=58) for _ in range(16)]
+    made.segment.become_inactive()
+    path = tmp_path / "00000000000000001000.index"
+    for bit in range(8 * path.stat().st_size):
+        flip(path, bit)
+        segment = made.reopen()
+        found = [segment.end_below(1000 + i) for i in range(16)]
+        assert found == [(at, 1000 + i) for i, at in enumerate(positions)], bit
+        flip(path, bit)
+
+
 def test_a_flipped_bit_of_a_time_index_makes_no_segment_older(tmp_path: Path) -> None:
     made = Segment(tmp_path)
     for time in range(NOW_MS, NOW_MS + 16):
