@@ -154,7 +154,9 @@ class ConsumerMember(GroupClient):
         super().__init__(world, cluster.history, host, GROUP, topic, cluster.plan.partitions)
         self._ownership = ownership
         self._owned: frozenset[int] = frozenset()
-        self._since: dict[int, int] = {}  # the earliest epoch in which it can have got each
+        # The earliest epoch in which it can have got each, and the last answer without it.
+        self._since: dict[int, tuple[int, Answer]] = {}
+        self._answer = Answer(-1, -1)
         self._found: dict[int, int] = {}
         self._says_all = True
         self._said: frozenset[int] = frozenset()
@@ -243,7 +245,8 @@ class ConsumerMember(GroupClient):
             raise Refused(ErrorCode(code).name)
 
     def _apply(self, response: ConsumerGroupHeartbeatResponse, asked_us: int) -> None:
-        before, self.generation = self.generation, response.member_epoch
+        before, self.generation = (self.generation, self._answer), response.member_epoch
+        self._answer = self.answer()
         if response.assignment is not None:
             rows = response.assignment.topic_partitions
             self._owned = frozenset(p for row in rows for p in row.partitions)
@@ -252,7 +255,7 @@ class ConsumerMember(GroupClient):
             self.world.counts["consumers assigned"] += 1
         if self.leads(self.answered_by, GROUP_METADATA_TOPIC):
             told = (self.member_id, self.generation, self._owned)
-            self._ownership.told(*told, asked_us, self.answer())
+            self._ownership.told(*told, asked_us, self._answer)
 
     async def _commit_some(self) -> None:
         """Commit the next offset of a partition that this member has."""
@@ -263,7 +266,7 @@ class ConsumerMember(GroupClient):
             known = self.history.last_commit(self.name_of(partition))
             self._found[partition] = await self.take_over(partition, known)
         member_id, asked_us = self.member_id, self.world.events.now_us
-        if self._since[partition] > 1 and self.world.random.random() < _STALE_COMMITS:
+        if self._since[partition][0] > 1 and self.world.random.random() < _STALE_COMMITS:
             await self._commit_stale(partition)
         offset = self._found[partition] + 1
         code = await self.commit_as(member_id, self.generation, offset, partition)
@@ -276,9 +279,9 @@ class ConsumerMember(GroupClient):
 
     async def _commit_stale(self, partition: int) -> None:
         """Commit in an epoch in which this member did not have the partition (KIP-1251)."""
-        stale = self._since[partition] - 1
-        code = await self.commit_as(self.member_id, stale, 0, partition)
+        since, known = self._since[partition]
+        code = await self.commit_as(self.member_id, since - 1, 0, partition)
         self.world.counts["stale commits"] += 1
         if code is ErrorCode.NONE:
             name = self.name_of(partition)
-            self.history.stale_commit(self.answer(), name, stale, self.member_id)
+            self.history.stale_commit(known, name, since - 1, self.member_id)

@@ -303,12 +303,12 @@ class Member(GroupClient):
 
     async def _commit_stale(self, member_id: str, generation: int, mine: list[int]) -> None:
         """This generation's assignment is in the log: nobody may accept the one before."""
-        partition = mine[0] if mine else 0
+        partition, known = mine[0] if mine else 0, self.answer()
         code = await self.commit_as(member_id, generation, 0, partition)
         self.world.counts["stale commits"] += 1
         if code is ErrorCode.NONE:
             name = self.name_of(partition)
-            self.history.stale_commit(self.answer(), name, generation, member_id)
+            self.history.stale_commit(known, name, generation, member_id)
 
     async def _take_part(self, known: dict[int, tuple[Answer, int]]) -> None:
         """Until the generation is over (Refused)."""

@@ -217,10 +217,11 @@ class SimHistory:
         """The coordinator contradicts what it answered before; `known` is that answer."""
         self._object(GROUP_METADATA_TOPIC, 0, known, what)
 
-    def stale_commit(self, answer: Answer, group: str, generation: int, member_id: str) -> None:
-        """A commit was accepted from who is no member of the generation."""
+    def stale_commit(self, known: Answer, group: str, generation: int, member_id: str) -> None:
+        """A commit was accepted from who is no member of the generation; `known` is the answer that
+        made it so."""
         what = f"{group} took a commit of {member_id} of generation {generation}, which was over"
-        self.object_to_group(answer, what)
+        self.object_to_group(known, what)
 
     def out_of_order(
         self, topic: str, partition: int, known: Answer, anew: Iterable[int] = ()
