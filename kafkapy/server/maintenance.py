@@ -175,10 +175,11 @@ class Maintenance:
             work = asyncio.ensure_future(asyncio.to_thread(task.fsync))
             try:
                 await asyncio.wait([work])
-            finally:
-                # Also when this task is cancelled: the kernel reports a failed write only once.
-                await asyncio.wait([work])
+            except asyncio.CancelledError:
+                await asyncio.wait([work])  # the kernel reports a failed write only once
                 self._flushed(task, work)
+                raise
+            self._flushed(task, work)
 
     def _flushed(self, task: FlushTask, work: asyncio.Future[None]) -> None:
         try:

@@ -23,6 +23,7 @@ from tests.simulation.node import Node
 
 _READ_BYTES: Final = 1 << 20
 _SMALL_SEGMENT_BYTES: Final = 300
+_UNFLUSHED_SEGMENTS: Final = 2
 
 
 class Courses(FaultTools):
@@ -210,8 +211,7 @@ class Courses(FaultTools):
 
         def heal() -> None:
             network.slow_us.pop((node.host, controller.host), None)
-            for pair in pairs:
-                network.heal_link(*pair)
+            self._heal(pairs)
 
         def go_on() -> None:
             heal()
@@ -319,22 +319,60 @@ class Courses(FaultTools):
 
         def kill() -> None:
             first = self.world.random.choice(found)
-            for broker_id in self.cluster.assignment(at) or ():
-                node = nodes[broker_id]
-                partition = _hosted(node, at)
-                if partition is None:
-                    continue
-                node.kill()
+            for node, partition in self._kill_hosts(at, first):
                 node.disk.remove(f"{partition.log.log_dir}/{log_names.RECOVERY_POINT_CHECKPOINT}")
                 node.disk.commit_names()
-                low_ms = 100 if node is first else 3000
-                self._for(low_ms, low_ms + 500, node.start)
             self._note(
                 f"the brokers of {at} lose their recovery checkpoints, {first.host} has a gap"
             )
             self.world.counts["lost after cleaning"] += 1
 
         self._when(is_so, kill, 3 * SECOND_US, every_us=100 * MS_US)
+        return False  # counted when it happens
+
+    def _kill_hosts(self, at: TopicPartition, first: Node) -> list[tuple[Node, Partition]]:
+        """Kill all replicas of a partition. One is back first."""
+        killed = []
+        for broker_id in self.cluster.assignment(at) or ():
+            node = self.world.nodes[broker_id]
+            partition = _hosted(node, at)
+            if partition is not None:
+                node.kill()
+                low_ms = 100 if node is first else 3000
+                self._for(low_ms, low_ms + 500, node.start)
+                killed.append((node, partition))
+        return killed
+
+    def hung_flush(self) -> bool:
+        """The disks of the compacted topic flush nothing while segments are closed and cleaned.
+        Then all its brokers are killed."""
+        at, nodes = TopicPartition(TABLE, 0), self.world.nodes
+        found: list[Node] = []
+
+        def has_waited() -> bool:
+            for broker_id in self._state(at)[1]:
+                partition = _hosted(nodes[broker_id], at)
+                if partition is not None and _unflushed(partition.log) > _UNFLUSHED_SEGMENTS:
+                    found.append(nodes[broker_id])
+            return bool(found)
+
+        def kill() -> None:
+            if not self._is_over:
+                self._kill_hosts(at, found[0])
+                self._note(f"the brokers of {at} are killed, {found[0].host} has not flushed")
+                self.world.counts["hung flush"] += 1
+
+        def recover() -> None:
+            for process in hung:
+                process.flush_us = 0
+
+        hosts = [nodes[broker_id] for broker_id in self.cluster.assignment(at) or ()]
+        hung = [node.process for node in hosts if node.process is not None]
+        for process in hung:
+            process.flush_us = 20 * SECOND_US
+        self.world.events.after(7 * SECOND_US, recover)
+        self._when(has_waited, lambda: self._for(800, 1800, kill), 5 * SECOND_US, 50 * MS_US)
+        self._note(f"the disks of {at} hang when they flush")
         return False  # counted when it happens
 
     def born_within_a_batch(self) -> bool:
@@ -432,18 +470,14 @@ class Courses(FaultTools):
             self._note(f"no follower gets to {node.host}")
             self._for(5000, 6000, self._slow_threads(process, 5 * SECOND_US))
             self._when(is_flushed, depose, 2 * SECOND_US)
-            self.world.events.after(3 * SECOND_US, heal)
-
-        def heal() -> None:
-            for pair in pairs:
-                network.heal_link(*pair)
+            self.world.events.after(3 * SECOND_US, lambda: self._heal(pairs))
 
         def depose() -> None:
             if self._ask(lambda: self.admin.elect(False), "preferred election"):
                 self._when(lambda: self._state(at)[0] == target[0], go_on)
 
         def go_on() -> None:
-            heal()
+            self._heal(pairs)
             self.world.counts["truncated while flushed"] += 1
 
         change = f"segment.bytes is {_SMALL_SEGMENT_BYTES}"
@@ -454,6 +488,11 @@ class Courses(FaultTools):
 
 def _hosted(node: Node, at: TopicPartition) -> Partition | None:
     return next((p for p in node.partitions() if p.topic_partition == at), None)
+
+
+def _unflushed(log: UnifiedLog) -> int:
+    """The number of segments above the recovery point."""
+    return sum(segment.base_offset >= log.recovery_point for segment in log.segments)
 
 
 def _is_unsynced(node: Node, segment: LogSegment) -> bool:

@@ -67,16 +67,14 @@ class FaultTools:
         return self._note(f"kill -9 {node.host}")
 
     def _cut(self, pairs: list[tuple[str, str]], what: str) -> bool:
-        network = self.world.network
-        for source, target in pairs:
-            network.cut_link(source, target)
-
-        def heal() -> None:
-            for source, target in pairs:
-                network.heal_link(source, target)
-
-        self._for(200, 4500, heal)
+        for pair in pairs:
+            self.world.network.cut_link(*pair)
+        self._for(200, 4500, lambda: self._heal(pairs))
         return self._note(what)
+
+    def _heal(self, pairs: list[tuple[str, str]]) -> None:
+        for pair in pairs:
+            self.world.network.heal_link(*pair)
 
     def _ask(self, work: Callable[[], object], what: str) -> bool:
         if self.admin.is_busy:

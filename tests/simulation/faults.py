@@ -65,7 +65,7 @@ class Faults(Courses, StagedFaults):
             node.short_disk.left = node.disk.flip = None
             node.resume()
             if node.process is not None:
-                node.process.thread_us = THREAD_US
+                node.process.thread_us, node.process.flush_us = THREAD_US, 0
             if not node.is_up:
                 node.power_on()
         if any(node.has_failed_disk for node in self.world.nodes.values()):
@@ -446,4 +446,5 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "born within a batch": Faults.born_within_a_batch,
     "cut at a roll": Faults.cut_at_a_roll,
     "truncated while flushed": Faults.truncated_while_flushed,
+    "hung flush": Faults.hung_flush,
 }

@@ -128,9 +128,10 @@ COURSES = (
     "born within a batch",
     "cut at a roll",
     "truncated while flushed",
+    "hung flush",
 )
 """Faults that follow a course of events (`courses`). A seed has two of them, and often."""
-_OF_TABLE = {"leaves while cleaned", "lost after cleaning"}
+_OF_TABLE = {"leaves while cleaned", "lost after cleaning", "hung flush"}
 _OF_TRIMMED = {"delete records", "born within a batch"}
 _OF_A_COURSE = 6
 """For so many other faults one of a course."""

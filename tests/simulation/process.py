@@ -14,12 +14,21 @@ from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkapy.storage.flush_task import FlushTask
+
 if TYPE_CHECKING:
     from tests.simulation.events import Events
     from tests.simulation.network import Network, SimTransport
 
 THREAD_US: Final = 20_000
 """How long the work of a thread may take where nothing makes it slow."""
+
+
+def _is_flush(func: Callable[..., Any]) -> bool:
+    """Whether `asyncio.to_thread` runs a FlushTask."""
+    return isinstance(func, partial) and isinstance(
+        getattr(func.args[0], "__self__", None), FlushTask
+    )
 
 
 class Killed(BaseException):
@@ -43,6 +52,8 @@ class SimProcess(asyncio.AbstractEventLoop):
         self.is_paused = False
         self.thread_us = THREAD_US
         """How long the work of a thread may take."""
+        self.flush_us = 0
+        """How long a flush may take, if that is longer."""
         self.on_sent: Callable[[int], None] | None = None
         self.on_received: Callable[[int], None] | None = None
         """Told of the API key of each request, after it was sent or handed to its protocol."""
@@ -147,7 +158,8 @@ class SimProcess(asyncio.AbstractEventLoop):
     ) -> asyncio.Future[Any]:
         """Run `func` at one moment, as a thread would, and deliver its result at a later one."""
         future = self.create_future()
-        heard_us = self.network.random.randrange(1, self.thread_us)
+        most_us = max(self.thread_us, self.flush_us) if _is_flush(func) else self.thread_us
+        heard_us = self.network.random.randrange(1, most_us)
         done_us = self.network.random.randint(0, heard_us)
 
         def work() -> None:

@@ -11,6 +11,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.zk.stores import paths
 from tests.simulation.cluster import TRIMMED
+from tests.simulation.events import SECOND_US
 from tests.simulation.fault_tools import FaultTools
 from tests.simulation.flips import batches_in, place_in_batch
 from tests.simulation.node import Node
@@ -147,47 +148,61 @@ class StagedFaults(FaultTools):
         return self._note(f"kill -9 {gone.host}, until {name} is deleted")
 
     def emptied_log(self) -> bool:
-        """Everything in the trimmed topic is deleted while a follower is down. The leader, alone in
-        sync, loses power at the moment at which that follower has emptied its log: what comes back
-        ends before it."""
-        plan, at = self.cluster.plan, TopicPartition(TRIMMED, 0)
-        state = self.cluster.znode(paths.partition_state(*at)) if plan.trims else None
-        if state is None or self.cluster.dark_us >= 0:
+        """Everything in the trimmed topic is deleted while its leader is alone. A follower without
+        its log begins where the leader's log begins and ends, and at this moment the leader loses
+        power: what comes back ends before."""
+        plan, at, nodes = self.cluster.plan, TopicPartition(TRIMMED, 0), self.world.nodes
+        leader_id, _, _ = self._state(at) if plan.trims else (-1, [], -1)
+        leader = nodes.get(leader_id)
+        others = [nodes[b] for b in self.cluster.assignment(at) or () if b != leader_id]
+        if leader is None or not leader.is_serving or self.cluster.dark_us >= 0:
             return False
-        leader = self.world.nodes.get(int(str(state["leader"])))
-        isr = state["isr"]
-        assert isinstance(isr, list)
-        nodes = self.world.nodes.values()
-        others = [n for n in nodes if n.broker_id in isr and n.is_serving and n is not leader]
-        if leader is None or not leader.is_serving or not others:
-            return False
-        if any(node.last_power_cut_us >= 0 for node in nodes if node is not leader):
+        if any(node.last_power_cut_us >= 0 for node in nodes.values() if node is not leader):
             return False  # one broker of a seed has its power cut alone
-        plan.fragile = leader.broker_id
-        late = others[0]
-        late.kill()
+        plan.fragile = leader_id
+        late = self.world.random.choice(others)
+
+        def partition() -> Partition | None:
+            return next((p for p in leader.partitions() if p.topic_partition == at), None)
+
+        def is_alone() -> bool:
+            return self._state(at)[:2] == (leader_id, [leader_id]) and not self.admin.is_busy
 
         def trim() -> None:
-            ends = [p.log.high_watermark for p in leader.partitions() if p.topic_partition == at]
-            if not ends or self._is_over:
+            led = partition()
+            if led is None or self._is_over:
                 return
-            self.cluster.on_truncation = self._emptied(late, leader, at)
-            self._ask(lambda: self.admin.delete_records(ends[0]), f"{at} is emptied")
-            for node in others[1:]:
-                self._kill_later(50, 200, node, _SESSION_IS_OVER_MS + 2000)
-            wait_ms = _SESSION_IS_OVER_MS if others[1:] else 0
-            self._for(wait_ms + 200, wait_ms + 500, late.start)
+            end = led.log.high_watermark
+            if self._ask(lambda: self.admin.delete_records(end), f"{at} is emptied"):
+                self.cluster.on_truncation = self._emptied(late, leader, at)
+                self._when(lambda: has_trimmed(end), come_back)
 
-        self._for(_SESSION_IS_OVER_MS + 300, _SESSION_IS_OVER_MS + 600, trim)
-        return self._note(f"kill -9 {late.host}, until {at} is emptied")
+        def has_trimmed(offset: int) -> bool:
+            led = partition()
+            return led is not None and led.log.log_start_offset == offset
 
-    def _kill_later(self, low_ms: int, high_ms: int, node: Node, down_ms: int = 100) -> None:
-        """Kill a broker, unless all is over by then; it is down for so long at least."""
+        def come_back() -> None:
+            if late.is_up:
+                return
+            for path in late.disk.paths():
+                if path.split("/")[-2] == str(at):
+                    late.disk.remove(path)
+            late.disk.commit_names()
+            late.start()
+
+        for node in others:
+            node.kill()
+            self._for(4000, 6000, node.start)
+        self._when(is_alone, lambda: self._for(50, 400, trim), 3 * SECOND_US)
+        return self._note(f"kill -9 {' '.join(n.host for n in others)}, until {at} is emptied")
+
+    def _kill_later(self, low_ms: int, high_ms: int, node: Node) -> None:
+        """Kill a broker, unless all is over by then."""
 
         def kill() -> None:
             if node.is_up and not self._is_over:
                 node.kill()
-                self._for(down_ms, down_ms + 2000, node.start)
+                self._for(100, 2100, node.start)
                 self._note(f"kill -9 {node.host}")
 
         self._for(low_ms, high_ms, kill)

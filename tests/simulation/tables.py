@@ -11,6 +11,7 @@ CONFIGS: Final = {
     "cleanup.policy": "compact",
     "segment.bytes": "600",
     "min.cleanable.dirty.ratio": "0.01",
+    "file.delete.delay.ms": "300",
 }
 CLEANER: Final = {"log.cleaner.backoff.ms": "400"}
 _KEYS: Final = 4

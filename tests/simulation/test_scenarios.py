@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NoReturn
 
@@ -11,6 +12,7 @@ import pytest
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.partition import Partition
+from kafkapy.storage.flush_task import FlushTask
 from kafkapy.storage.log_append import LogAppendInfo
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.zk.stores import paths
@@ -97,6 +99,27 @@ def test_threads_are_quick_when_all_faults_are_over(simulation: Simulation) -> N
     assert thread_times(simulation) != {THREAD_US}
     simulation.faults.stop()
     assert thread_times(simulation) == {THREAD_US}
+
+
+def test_a_flush_hangs_alone(simulation: Simulation) -> None:
+    """As the broker runs one: else the course that wants it would be about quick disks."""
+    process = simulation.world.nodes[1].process
+    assert process is not None
+    process.flush_us = 1000 * SECOND_US
+    partition = simulation.world.nodes[1].partitions()[0]
+    flush = FlushTask(partition.log, partition.log.flush_handle())
+    done: list[str] = []
+
+    async def work(name: str, step: Callable[[], object]) -> None:
+        await asyncio.to_thread(step)
+        done.append(name)
+
+    process.create_task(work("a flush", flush.fsync))
+    process.create_task(work("the rest", dict))
+    run_for(simulation, SECOND_US)
+    assert done == ["the rest"]
+    simulation.faults.stop()
+    assert process.flush_us == 0
 
 
 @pytest.mark.parametrize("point", ["PREPARE_COMMIT was written", "LeaderAndIsr was received"])
