@@ -12,6 +12,7 @@ from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 
 SETTLE_LIMIT_S = 90.0
 CONSUME_LIMIT_S = 120.0
+FENCED = "FENCED_INSTANCE_ID"
 
 
 class Member(Party):
@@ -46,7 +47,7 @@ class Member(Party):
                     continue
                 error = message.error()
                 if error is not None:
-                    self.fatal = error.name() if is_fatal(error) else None
+                    self.fatal = fatal_name(error)
                     continue
                 partition, offset = message.partition(), message.offset()
                 assert partition is not None
@@ -55,7 +56,7 @@ class Member(Party):
                     self._consumer.commit(message, asynchronous=False)
                 self.consumed.append((partition, offset))
         except KafkaException as fault:
-            self.fatal = fault.args[0].name()
+            self.fatal = fatal_name(fault.args[0]) or fault.args[0].name()
         finally:
             self._consumer.close()
             self.assigned.clear()
@@ -79,9 +80,14 @@ class Member(Party):
         self.assigned -= {p.partition for p in partitions}
 
 
-def is_fatal(error: KafkaError) -> bool:
-    """Whether a consumer is of no more use."""
-    return bool(error.fatal()) or error.code() == KafkaError.FENCED_INSTANCE_ID
+def fatal_name(error: KafkaError) -> str | None:
+    """The name of an error after which a consumer is of no more use, None of another one. If a
+    heartbeat was refused, librdkafka says in words only why.
+    """
+    if error.code() == KafkaError._FATAL and "fenced" in error.str():
+        return FENCED
+    is_fatal = error.fatal() or error.code() in (KafkaError._FATAL, KafkaError.FENCED_INSTANCE_ID)
+    return error.name() if is_fatal else None
 
 
 class Group:

@@ -11,12 +11,11 @@ from typing import Any
 
 from tests.harness.faults.chaos_run import PARTITIONS, TOPIC, Workload
 from tests.harness.faults.fault_cluster import FaultCluster, wait_until
-from tests.harness.faults.group_members import SETTLE_LIMIT_S, Group
+from tests.harness.faults.group_members import FENCED, SETTLE_LIMIT_S, Group
 from tests.harness.faults.scenario import Scenario, leader
 
 MEMBERS = (1, 2, 3)
 STRATEGIES = ("range", "roundrobin", "cooperative-sticky")
-FENCED = "FENCED_INSTANCE_ID"
 
 
 def of_group(name: str, events: Callable[[FaultCluster, Group], str], **options: Any) -> Scenario:
