@@ -88,6 +88,17 @@ def make_share_consumer(properties: Mapping[str, str], reporter: Reporter) -> Sh
     return made
 
 
+def raise_fatal(error: KafkaError) -> None:
+    """Raise the error of a message if its consumer cannot continue. Of a consumer that was fenced
+    librdkafka names _FATAL, which does not count as fatal.
+
+    Raises:
+        ApiError: UNKNOWN_SERVER_ERROR with librdkafka's words.
+    """
+    if error.fatal() or error.code() == KafkaError._FATAL:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+
+
 def flush(producer: Producer) -> None:
     """Wait until every record is acknowledged or has failed.
 

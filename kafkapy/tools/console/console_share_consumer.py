@@ -11,10 +11,10 @@ from typing import IO, Final
 from confluent_kafka import AcknowledgeType, ShareConsumer
 from confluent_kafka import Message as RawMessage
 
-from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.common.errors import KafkapyError
 from kafkapy.tools.console.console_consumer import message_of
 from kafkapy.tools.console.message_formatter import Message
-from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer
+from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer, raise_fatal
 
 # Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
 _POLL_S: Final = 0.1
@@ -94,8 +94,7 @@ class ConsoleShareConsumer:
         error = raw.error()
         if error is None:
             return True
-        if error.fatal():
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        raise_fatal(error)
         self._reporter.tell(f"WARN {error.str()}")
         return False
 

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer
 
-from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.tools.java_format import DateFormat, decimal, ratio
+from kafkapy.tools.librdkafka_client import raise_fatal
 
 _MEBI: Final = 1024.0 * 1024.0
 _BATCH: Final = 1000
@@ -113,8 +113,8 @@ def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None
             if error is None:
                 count += 1
                 size += len(message.value() or b"") + len(message.key() or b"")
-            elif error.fatal():
-                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+            else:
+                raise_fatal(error)
         if batch:
             heard_s = time.monotonic()
         elif (time.monotonic() - heard_s) * 1000 >= reading.timeout_ms:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.tools.librdkafka_client import raise_fatal
 from kafkapy.tools.perf.verifiable_producer import Emit, text_of
 
 _BATCH: Final = 500
@@ -103,8 +103,7 @@ class VerifiableConsumer:
         error = message.error()
         if error is None:
             return message
-        if error.fatal():
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        raise_fatal(error)
         return None
 
 

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.tools.librdkafka_client import Reporter, flush, make
+from kafkapy.tools.librdkafka_client import Reporter, flush, make, raise_fatal
 
 
 def test_unknown_properties_are_dropped_with_a_warning() -> None:
@@ -22,6 +22,15 @@ def test_unknown_properties_are_dropped_with_a_warning() -> None:
 def test_a_bad_value_is_named() -> None:
     with pytest.raises(ConfigError, match=r"compression\.type|compression\.codec"):
         make(Producer, {"compression.type": "zip"}, Reporter([].append))
+
+
+def test_a_consumer_ends_by_an_error_of_which_librdkafka_says_only_that_it_is_fatal() -> None:
+    """Fenced at a heartbeat: a tool that read on would wait for ever."""
+    with pytest.raises(ApiError, match="fenced"):
+        raise_fatal(KafkaError(KafkaError._FATAL, "Fatal error: Broker: Static consumer fenced"))
+    with pytest.raises(ApiError, match="too old"):
+        raise_fatal(KafkaError(KafkaError.INVALID_PRODUCER_EPOCH, "too old", fatal=True))
+    raise_fatal(KafkaError(KafkaError._TRANSPORT))
 
 
 def test_each_complaint_is_told_once() -> None:

@@ -181,7 +181,7 @@ def test_errors_are_told_once_and_reading_goes_on() -> None:
 
 def test_a_fatal_error_ends_it() -> None:
     consumer, fake = consumer_of(Source(topic="t"))
-    fake.answers = [Raw(0, KafkaError(KafkaError._FATAL, "fenced", fatal=True))]
+    fake.answers = [Raw(0, KafkaError(KafkaError._FATAL, "fenced"))]
     with pytest.raises(ApiError, match="fenced"):
         next(consumer.messages(None, lambda: None))
 
