@@ -16,6 +16,7 @@ from typing import Final
 
 from kafkapy.admin.configs import Resource
 from kafkapy.common.config_def import ResourceType
+from kafkapy.storage.filesystem import OsFileSystem, write_atomically
 from kafkapy.tools.json_input import parse_json, read_text
 
 SUFFIX: Final = ".throttles"
@@ -74,8 +75,9 @@ class ThrottleRecord:
             "previous": [_json(row) for row in _rows_of(previous)],
             "set": [_json(row) for row in ours],
         }
-        with open(self.path, "w") as file:
-            file.write(json.dumps(document) + "\n")
+        data = f"{json.dumps(document)}\n".encode()
+        # The throttles from before are nowhere else: a full disk must not take them away.
+        write_atomically(OsFileSystem(), os.path.abspath(self.path), data)
 
     def remove(self) -> None:
         """Remove the file, because nothing must be restored."""

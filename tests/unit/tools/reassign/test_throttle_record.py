@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,16 @@ def test_a_broken_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "m.throttles").write_text("{")
     with pytest.raises(JsonInputError, match=r"m\.throttles is not a valid JSON"):
         ThrottleRecord(str(tmp_path / "m")).read()
+
+
+def test_a_full_disk_takes_no_throttle_away(tmp_path: Path) -> None:
+    record = ThrottleRecord(str(tmp_path / "moves.json"))
+    record.write(PREVIOUS)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            record.write({}, PREVIOUS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert record.read() == PREVIOUS
