@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
@@ -78,6 +78,15 @@ class ThrottleRecord:
         data = f"{json.dumps(document)}\n".encode()
         # The throttles from before are nowhere else: a full disk must not take them away.
         write_atomically(OsFileSystem(), os.path.abspath(self.path), data)
+
+    def restored(self, live: Collection[int]) -> None:
+        """Remove the file once its throttles are set again on the brokers that are alive. Not while
+        a broker is down that came by its throttle here: it gets its earlier one back later.
+        """
+        ours = {resource for resource, _, _ in self._rows("set")}
+        brokers = {r.broker_id for r in self.read() if r in ours and r.broker_id is not None}
+        if brokers.issubset(live):
+            self.remove()
 
     def remove(self) -> None:
         """Remove the file, because nothing must be restored."""

@@ -140,7 +140,7 @@ class _Throttling:
         for line in clearing_lines(live, topics):
             say(line)
         clear_throttles(self._cluster, live, topics, self._record.read())
-        self._record.remove()
+        self._record.restored(live)
 
     def _note(self, sets: Throttles) -> None:
         """Note what others have set, and what this run sets.

@@ -157,6 +157,21 @@ def test_a_throttle_that_others_changed_meanwhile_comes_back(tool: Tool) -> None
     assert tool.moving.configs == {(4, "4"): {LEADER: "88"}}
 
 
+def test_a_throttle_of_a_broker_that_is_down_comes_back_with_it(tool: Tool) -> None:
+    tool.moving.looks = 1
+    for broker_id in ("2", "3"):
+        tool.moving.set_config(4, broker_id, leader_replication_throttled_rate="77")
+    before = {key: dict(configs) for key, configs in tool.moving.configs.items()}
+    tool("--execute", "--throttle", "500")
+    tool("--list")
+    tool.moving.brokers.remove(3)
+    tool("--verify")
+    tool.moving.brokers.append(3)
+    tool("--verify")
+    assert tool.moving.configs == before
+    assert not Path(f"{tool.path}.throttles").exists()
+
+
 def test_throttles_stay_if_told_so(tool: Tool) -> None:
     tool.moving.looks = 1
     tool("--execute", "--throttle", "500")
