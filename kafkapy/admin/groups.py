@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kafkapy.admin.all_coordinators import ask_all
 from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import MOVED, Cluster
 from kafkapy.client.coordinators import find_coordinator
@@ -81,9 +82,7 @@ def list_groups(
     lowest = _TYPES_VERSION if types else _STATES_VERSION if states else None
     request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
     found: dict[str, GroupListing] = {}
-    for broker_id in sorted(cluster.metadata([], refresh=True).brokers):
-        response = cluster.request(request, broker_id=broker_id, min_version=lowest)
-        check(response.error_code)
+    for _, response in ask_all(cluster, request, lowest):
         for group in response.groups:
             if group.protocol_type in (CONSUMER_PROTOCOL_TYPE, ""):
                 found[group.group_id] = GroupListing(

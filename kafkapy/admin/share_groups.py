@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from kafkapy.admin.all_coordinators import ask_all
 from kafkapy.admin.errors import api_error, check
 from kafkapy.admin.groups import GroupListing
 from kafkapy.client.cluster import Cluster
@@ -73,9 +74,7 @@ def list_share_groups(cluster: Cluster, states: Sequence[str] = ()) -> list[Grou
     """
     request = ListGroupsRequest(states_filter=list(states), types_filter=[SHARE])
     found: dict[str, GroupListing] = {}
-    for broker_id in sorted(cluster.metadata([], refresh=True).brokers):
-        response = cluster.request(request, broker_id=broker_id, min_version=_TYPES_VERSION)
-        check(response.error_code)
+    for _, response in ask_all(cluster, request, _TYPES_VERSION):
         for group in response.groups:
             found[group.group_id] = GroupListing(
                 group.group_id, group.protocol_type, group.group_state, SHARE

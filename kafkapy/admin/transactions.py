@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafkapy.admin.all_coordinators import ask_all
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.coordinators import TRANSACTION_KEY_TYPE, find_coordinator
@@ -78,9 +79,7 @@ def list_transactions(
     )
     lowest = None if duration_ms is None else _DURATION_VERSION
     found = []
-    for broker_id in sorted(cluster.metadata([], refresh=True).brokers):
-        response = cluster.request(request, broker_id=broker_id, min_version=lowest)
-        check(response.error_code)
+    for broker_id, response in ask_all(cluster, request, lowest):
         found += [
             TransactionListing(
                 state.transactional_id, broker_id, state.producer_id, state.transaction_state

@@ -1,0 +1,30 @@
+"""Asks every broker for the groups or transactions that it coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from kafkapy.admin.errors import check
+from kafkapy.client.cluster import Cluster
+from kafkapy.protocol.schema import Message
+
+
+def ask_all(
+    cluster: Cluster, request: Message, min_version: int | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Yield the id and the response of each live broker. One that still loads what it coordinates
+    is asked again, until the API timeout.
+
+    Raises:
+        ApiError: a broker refused, or is too old.
+    """
+    for broker_id in sorted(cluster.metadata([], refresh=True).brokers):
+        yield broker_id, cluster.retrying(partial(_ask, cluster, request, broker_id, min_version))
+
+
+def _ask(cluster: Cluster, request: Message, broker_id: int, min_version: int | None) -> Any:
+    response = cluster.request(request, broker_id=broker_id, min_version=min_version)
+    check(response.error_code)
+    return response
