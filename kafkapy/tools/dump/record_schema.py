@@ -62,6 +62,9 @@ _NUMBERS: Final[Mapping[str, struct.Struct]] = {
 }
 
 
+_VARINT_BITS: Final = 35
+
+
 def read_version(data: bytes) -> int:
     """The i16 that begins every key and value.
 
@@ -149,13 +152,14 @@ class _Reader:
         raise Malformed("a field that may not be null has no length")
 
     def _varint(self) -> int:
-        value = shift = 0
-        while True:
+        # Of five bytes at most, as in Kafka: a megabyte of 0xff would take a minute to add up.
+        value = 0
+        for shift in range(0, _VARINT_BITS, 7):
             byte = self._take(1)[0]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-            shift += 7
+        raise Malformed("a varint is too long")
 
     def _take(self, size: int) -> bytes:
         self._check(size)

@@ -63,6 +63,7 @@ def test_ids_are_their_text() -> None:
         (0, b"\0\0\xff\xff"),
         (1, b"\0\1\0\0\0\0\0\0\x7f\xff\xff\xff"),
         (2, b"\0\2\xff"),
+        (2, b"\0\2" + b"\x83\x80\x80\x80\x80\0ab" + b"\0\1\0"),  # a length of six bytes
     ],
 )
 def test_what_is_none(version: int, data: bytes) -> None:
