@@ -80,7 +80,7 @@ class JsonPrinter:
         try:
             for record in batch_records(batch.data, batch.header):
                 walk.step(record.offset)
-                lines.append(orjson.dumps(self._record(record, is_control)))
+                lines.append(_json(self._record(record, is_control)))
         finally:
             if lines:
                 self._write(b"\n".join([*lines, b""]))
@@ -106,7 +106,17 @@ class JsonPrinter:
         return found
 
     def _object(self, found: dict[str, Any]) -> None:
-        self._write(orjson.dumps(found) + b"\n")
+        self._write(_json(found) + b"\n")
+
+
+def _json(found: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(found)
+    except orjson.JSONEncodeError:
+        # A path that is not UTF-8, or a number of more than 64 bits: Python's has both.
+        import json
+
+        return json.dumps(found, separators=(",", ":")).encode()
 
 
 def _contents(decoder: Decoder, record: Record) -> dict[str, Any]:

@@ -111,3 +111,14 @@ def test_findings_and_tails_are_objects_too(tmp_path: Path) -> None:
             "next_offset": 3,
         },
     ]
+
+
+def test_paths_and_numbers_that_json_hardly_has(tmp_path: Path) -> None:
+    directory = tmp_path / "\udcff"
+    directory.mkdir()
+    log = directory / f"{10**20}.log"
+    log.write_bytes(build_batch([RecordData(b"k", b"v", 5, [])]))
+    file, segment, batch = objects("--files", str(log))
+    assert file == {"kind": "file", "path": str(log)}
+    assert segment == {"kind": "segment", "base_offset": 10**20}
+    assert batch["is_valid"]
