@@ -19,6 +19,7 @@ GroupOffsets = dict[str, dict[TopicPartition, int]]
 # Jackson quotes text that is longer, or has a character before "-" in the order of code points.
 _UNQUOTED_MAX: Final = 24
 _LOWEST_UNQUOTED: Final = "-"
+_DIGITS_MAX: Final = 19
 
 
 def format_offsets(found: Mapping[str, Mapping[TopicPartition, int]], *, grouped: bool) -> str:
@@ -54,7 +55,8 @@ def parse_offsets(text: str, groups: list[str]) -> GroupOffsets:
     Raises:
         ConfigError: names the line whose form differs from the first one's.
     """
-    rows = [(number, _cells(line)) for number, line in enumerate(text.splitlines(), 1)]
+    # Not `splitlines`: names of groups may have what it takes for the end of a line.
+    rows = [(number, _cells(number, line)) for number, line in enumerate(text.split("\n"), 1)]
     while rows and not any(rows[-1][1]):
         rows.pop()
     alone = groups[0] if len(groups) == 1 and rows and len(rows[0][1]) == 3 else None
@@ -71,15 +73,22 @@ def _row(number: int, cells: list[str], alone: str | None) -> tuple[str, str, in
     if len(full) != 4 or not all(full):
         raise ConfigError(f"line {number}: expected {form}, found '{','.join(cells)}'")
     group, topic, partition, offset = full
-    if not partition.isdecimal():
+    if not _is_number(partition):
         raise ConfigError(f"line {number}: partition '{partition}' is not a number")
-    if not offset.isdecimal():
+    if not _is_number(offset):
         raise ConfigError(f"line {number}: offset '{offset}' is not a number")
     return group, topic, int(partition), int(offset)
 
 
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _DIGITS_MAX
+
+
+def _cells(number: int, line: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
+    except csv.Error as error:
+        raise ConfigError(f"line {number}: {error}") from error
 
 
 def _quoted(text: str) -> str:

@@ -29,6 +29,11 @@ def test_names_are_quoted_where_jackson_does() -> None:
     assert parse_offsets(text, []) == {"group with spaces": offsets}
 
 
+def test_only_a_line_feed_ends_a_line() -> None:
+    offsets = {f"g{letter}h": {T0: 3} for letter in "\x85\u2028\x0b\x1c"}
+    assert parse_offsets(format_offsets(offsets, grouped=True), []) == offsets
+
+
 def test_the_blank_line_of_an_export_is_no_line() -> None:
     assert parse_offsets("t,0,3\n\n", ["g"]) == {"g": {T0: 3}}
     assert parse_offsets("", ["g"]) == {}
@@ -43,6 +48,9 @@ def test_the_blank_line_of_an_export_is_no_line() -> None:
         ("t,0\n", ["g"], "line 1: expected group,topic,partition,offset, found 't,0'"),
         ("t,0,3\n", ["g", "h"], "line 1: expected group,topic,partition,offset, found 't,0,3'"),
         ("t,0,3\ng,t,0,3\n", ["g"], "line 2: expected topic,partition,offset, found 'g,t,0,3'"),
+        ("t,0,3\n" + "x" * 200_000, ["g"], "line 2: field larger than field limit (131072)"),
+        (f"t,{'1' * 5000},3\n", ["g"], f"line 1: partition '{'1' * 5000}' is not a number"),
+        (f"t,1,{'1' * 5000}\n", ["g"], f"line 1: offset '{'1' * 5000}' is not a number"),
         (",0,3\n", ["g"], "line 1: expected topic,partition,offset, found ',0,3'"),
     ],
 )
