@@ -133,17 +133,17 @@ def read_payload_file(path: str, delimiter: str) -> list[bytes]:
     """The payloads of a file, without empty ones at the end, as with Java's `split`.
 
     Raises:
-        ConfigError: the file does not exist, or is empty.
+        ConfigError: the file does not exist, or has no payload.
     """
     try:
         found = Path(path).read_bytes()
     except OSError:
         found = b""
-    if not found:
-        raise ConfigError("File does not exist or empty file provided.")
     parts = found.split(delimiter.encode())
     while parts and not parts[-1]:
         parts.pop()
+    if not parts:
+        raise ConfigError("File does not exist or empty file provided.")
     return parts
 
 

@@ -64,6 +64,7 @@ def test_a_payload_file_loses_its_empty_end(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("a;;b;;")
     assert read_payload_file(str(tmp_path / "p"), ";") == [b"a", b"", b"b"]
     (tmp_path / "empty").touch()
-    for name in ("empty", "none"):
+    (tmp_path / "blank").write_text("\n\n")
+    for name in ("empty", "blank", "none"):
         with pytest.raises(ConfigError, match="File does not exist or empty file provided"):
             read_payload_file(str(tmp_path / name), "\n")
