@@ -80,7 +80,7 @@ class LineReader:
         self, text: bytes, separator: bytes, what: str, number: int, line: bytes
     ) -> tuple[bytes | None, bytes]:
         """Split at the first separator."""
-        before, found, after = text.partition(separator)
+        before, found, after = _cut(text, separator)
         if found:
             return before, after
         if self._ignore_error:
@@ -92,7 +92,7 @@ class LineReader:
         return [self._header(pair, number) for pair in _split(self._headers_separator, text)]
 
     def _header(self, pair: bytes, number: int) -> tuple[str, bytes | None]:
-        key, found, value = pair.partition(self._header_key_separator)
+        key, found, value = _cut(pair, self._header_key_separator)
         shown = pair.decode(errors="replace")
         if not found:
             if self._ignore_error:
@@ -131,6 +131,14 @@ class LineReader:
                 may_equal = {name, other} == {"headers.delimiter", "key.separator"}
                 if used[name] == used[other] and not may_equal:
                     raise ConfigError(f"{name} and {other} may not be equal")
+
+
+def _cut(text: bytes, separator: bytes) -> tuple[bytes, bool, bytes]:
+    """Cut at the first separator. An empty one is found at the beginning, as in Java."""
+    if not separator:
+        return b"", True, text
+    before, found, after = text.partition(separator)
+    return before, bool(found), after
 
 
 def _split(separator: re.Pattern[bytes], text: bytes) -> list[bytes]:

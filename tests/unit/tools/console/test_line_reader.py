@@ -19,6 +19,13 @@ FULL = {"parse.key": "true", "parse.headers": "true"}
         ({}, b"\xff\xfe", Line(None, b"\xff\xfe", [])),
         (KEYED, b"k\tv\tw", Line(b"k", b"v\tw", [])),
         (KEYED, b"\t", Line(b"", b"", [])),
+        # Java finds an empty text at the beginning.
+        (KEYED | {"key.separator": ""}, b"ab", Line(b"", b"ab", [])),
+        (
+            {"parse.headers": "true", "headers.key.separator": ""},
+            b"h\tv",
+            Line(None, b"v", [("", b"h")]),
+        ),
         (KEYED | {"key.separator": "::"}, b"k::v::w", Line(b"k", b"v::w", [])),
         (FULL, b"h:1,g:2:3\tk\tv", Line(b"k", b"v", [("h", b"1"), ("g", b"2:3")])),
         (FULL, b"h:\tk\t", Line(b"k", b"", [("h", b"")])),
