@@ -84,7 +84,7 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     if level in _LEVELS and level in properties:
         config["compression.level"] = _level(level, properties[level])
     if "buffer.memory" in properties:
-        kbytes = max(1, int(properties["buffer.memory"]) // 1024)
+        kbytes = max(1, int_property(properties, "buffer.memory", 0) // 1024)
         config.setdefault("queue.buffering.max.kbytes", str(kbytes))
     durable = config.get("acks", "all") in ("all", "-1") and config.get("retries", "1") != "0"
     durable &= int_property(properties, _IN_FLIGHT, 5) <= _IN_ORDER_MAX

@@ -83,6 +83,11 @@ def test_a_level_that_librdkafka_has_not(value: str) -> None:
         producer_config({"compression.type": "lz4", "compression.lz4.level": value})
 
 
+def test_a_buffer_that_is_no_number_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"Invalid value 32m for configuration buffer\.memory"):
+        producer_config({"buffer.memory": "32m"})
+
+
 def test_consumers_read_uncommitted_unless_told_otherwise() -> None:
     assert consumer_config({})["isolation.level"] == "read_uncommitted"
     asked = consumer_config({"isolation.level": "read_committed"})
