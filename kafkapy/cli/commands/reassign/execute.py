@@ -26,9 +26,10 @@ from kafkapy.cli.views.reassign import (
     rollback_lines,
     started_line,
 )
+from kafkapy.common.errors import KafkapyError
 from kafkapy.tools.reassign import reassignment
 from kafkapy.tools.reassign.batches import BatchProgress, BatchRun
-from kafkapy.tools.reassign.states import partition_states
+from kafkapy.tools.reassign.states import PartitionState, partition_states
 from kafkapy.tools.reassign.throttle_record import ThrottleRecord, Throttles
 from kafkapy.tools.reassign.throttles import (
     clear_throttles,
@@ -51,23 +52,28 @@ def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exi
     say = _silent if quiet else env.line
     for line in rollback_lines(plan.current):
         say(line)
-    throttles = _Throttling(cluster, options, plan, env)
-    throttles.begin(say)
-    if batches:
-        status = _run_batches(cluster, options, plan, env, throttles)
-        if status is not ExitStatus.SUCCESS:
-            return status
-    else:
-        reassignment.begin(cluster, plan.targets)
-        say(started_line(plan.targets))
-    stuck = _move_log_dirs(cluster, plan, options, say)
-    if batches and not plan.log_dirs:
-        throttles.end(say)
-    if options.output is OutputFormat.json and not options.dry_run:
-        replicas = reassignment.current_replicas(cluster, plan.targets)
-        states = partition_states(plan.targets, replicas, {})
-        running = running_reassignments(cluster)
-        states = [state._replace(is_moving=state.partition in running) for state in states]
+    env.stdout.flush()  # the way back, should this process be killed
+    as_json = options.output is OutputFormat.json and not options.dry_run
+    stuck: list[Replica] = []
+    status = ExitStatus.SUCCESS
+    try:
+        throttles = _Throttling(cluster, options, plan, env)
+        throttles.begin(say)
+        if batches:
+            status = _run_batches(cluster, options, plan, env, throttles)
+        else:
+            reassignment.begin(cluster, plan.targets)
+            say(started_line(plan.targets))
+        if status is ExitStatus.SUCCESS:
+            stuck = _move_log_dirs(cluster, plan, options, say)
+            if batches and not plan.log_dirs:
+                throttles.end(say)
+        states = _states(cluster, plan) if as_json else []
+    except KafkapyError:
+        if as_json:
+            show(env, execute_report(plan.current, []), options.output)
+        raise
+    if as_json:
         show(env, execute_report(plan.current, states), options.output)
     if stuck:
         plural = "" if len(stuck) == 1 else "s"
@@ -75,7 +81,14 @@ def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exi
         raise CommandFailed(
             f"Timed out before log directory move{plural} could be started for: {names}"
         )
-    return ExitStatus.SUCCESS
+    return status
+
+
+def _states(cluster: Cluster, plan: reassignment.Execution) -> list[PartitionState]:
+    replicas = reassignment.current_replicas(cluster, plan.targets)
+    running = running_reassignments(cluster)
+    states = partition_states(plan.targets, replicas, {})
+    return [state._replace(is_moving=state.partition in running) for state in states]
 
 
 class _Throttling:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,29 @@ def test_a_partition_that_is_refused_is_named(tool: Tool) -> None:
     outcome = tool("--execute")
     assert outcome.stderr == "Error reassigning partition(s):\nt-1: not alive\n"
     assert outcome.status == 1
+
+
+@pytest.mark.parametrize("words", [(), ("--batch-size", "2")])
+def test_a_refusal_as_json_has_the_way_back_too(tool: Tool, words: tuple[str, ...]) -> None:
+    tool.moving.refuse[T1] = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, "not alive")
+    outcome = tool("--execute", *words, "--output", "json")
+    assert (outcome.data[0]["rollback"], outcome.status) == (json.loads(CURRENT), 1)
+    assert outcome.stderr.endswith("Error reassigning partition(s):\nt-1: not alive\n")
+
+
+def test_the_way_back_is_written_before_anything_moves(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alter = tool.moving.scripted.script[ApiKey.ALTER_PARTITION_REASSIGNMENTS]
+    written: list[bytes] = []
+
+    def look(request: Any, port: int) -> Any:
+        written.append(sys.stdout.buffer.getvalue())  # type: ignore[attr-defined]
+        return alter(request, port)
+
+    monkeypatch.setitem(tool.moving.scripted.script, ApiKey.ALTER_PARTITION_REASSIGNMENTS, look)
+    tool("--execute")
+    assert written == [ROLLBACK.encode()]
 
 
 def test_directories(tool: Tool) -> None:
