@@ -57,6 +57,26 @@ class Reporter:
         self.tell(f"WARN {error.str()}")
 
 
+# What the broker does not allow, it will not allow the next time either.
+_REFUSALS: Final = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+}
+
+
+def raise_if_final(error: KafkaError) -> None:
+    """Check the error that a consumer got instead of a record. librdkafka says once that the topic
+    or the group is forbidden, and then waits for ever; Kafka's consumers fail. Of a consumer that
+    was fenced it names _FATAL, which does not count as fatal.
+
+    Raises:
+        ApiError: the consumer cannot continue.
+    """
+    code = _REFUSALS.get(error.code())
+    if code is not None or error.fatal() or error.code() == KafkaError._FATAL:
+        raise ApiError(code or ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+
+
 def make_producer(
     properties: Mapping[str, str], reporter: Reporter, extra: Mapping[str, Any] | None = None
 ) -> Producer:
@@ -86,17 +106,6 @@ def make_share_consumer(properties: Mapping[str, str], reporter: Reporter) -> Sh
     }
     made: ShareConsumer = make(ShareConsumer, config, reporter)
     return made
-
-
-def raise_fatal(error: KafkaError) -> None:
-    """Raise the error of a message if its consumer cannot continue. Of a consumer that was fenced
-    librdkafka names _FATAL, which does not count as fatal.
-
-    Raises:
-        ApiError: UNKNOWN_SERVER_ERROR with librdkafka's words.
-    """
-    if error.fatal() or error.code() == KafkaError._FATAL:
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
 
 
 def flush(producer: Producer) -> None:

@@ -24,7 +24,7 @@ from kafkapy.client.librdkafka import consumer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.tools.console.message_formatter import Message
-from kafkapy.tools.librdkafka_client import Reporter, make, raise_fatal
+from kafkapy.tools.librdkafka_client import Reporter, make, raise_if_final
 
 EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
@@ -112,7 +112,7 @@ class ConsoleConsumer:
 
     def _complain(self, raw: RawMessage) -> None:
         error = raw.error()
-        raise_fatal(error)
+        raise_if_final(error)
         self._reporter.tell(f"WARN {error.str()}")
 
 

@@ -14,7 +14,7 @@ from confluent_kafka import Message as RawMessage
 from kafkapy.common.errors import KafkapyError
 from kafkapy.tools.console.console_consumer import message_of
 from kafkapy.tools.console.message_formatter import Message
-from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer, raise_fatal
+from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer, raise_if_final
 
 # Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
 _POLL_S: Final = 0.1
@@ -94,7 +94,7 @@ class ConsoleShareConsumer:
         error = raw.error()
         if error is None:
             return True
-        raise_fatal(error)
+        raise_if_final(error)
         self._reporter.tell(f"WARN {error.str()}")
         return False
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import Consumer
 
 from kafkapy.tools.java_format import DateFormat, decimal, ratio
-from kafkapy.tools.librdkafka_client import raise_fatal
+from kafkapy.tools.librdkafka_client import raise_if_final
 
 _MEBI: Final = 1024.0 * 1024.0
 _BATCH: Final = 1000
@@ -114,7 +114,7 @@ def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None
                 count += 1
                 size += len(message.value() or b"") + len(message.key() or b"")
             else:
-                raise_fatal(error)
+                raise_if_final(error)
         if batch:
             heard_s = time.monotonic()
         elif (time.monotonic() - heard_s) * 1000 >= reading.timeout_ms:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from kafkapy.tools.librdkafka_client import raise_fatal
+from kafkapy.tools.librdkafka_client import raise_if_final
 from kafkapy.tools.perf.verifiable_producer import Emit, text_of
 
 _BATCH: Final = 500
@@ -103,7 +103,7 @@ class VerifiableConsumer:
         error = message.error()
         if error is None:
             return message
-        raise_fatal(error)
+        raise_if_final(error)
         return None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException, Message, ShareConsumer
 
-from kafkapy.tools.librdkafka_client import raise_fatal
+from kafkapy.tools.librdkafka_client import raise_if_final
 from kafkapy.tools.perf.verifiable_consumer import record_fields
 from kafkapy.tools.perf.verifiable_producer import Emit
 
@@ -80,7 +80,6 @@ def _offsets(records: Sequence[Message]) -> list[dict[str, Any]]:
 
 def _is_record(message: Message) -> bool:
     error = message.error()
-    if error is None:
-        return True
-    raise_fatal(error)
-    return False
+    if error is not None:
+        raise_if_final(error)
+    return error is None

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.tools.librdkafka_client import Reporter, flush, make, raise_fatal
+from kafkapy.tools.librdkafka_client import Reporter, flush, make, raise_if_final
 
 
 def test_unknown_properties_are_dropped_with_a_warning() -> None:
@@ -27,10 +27,7 @@ def test_a_bad_value_is_named() -> None:
 def test_a_consumer_ends_by_an_error_of_which_librdkafka_says_only_that_it_is_fatal() -> None:
     """Fenced at a heartbeat: a tool that read on would wait for ever."""
     with pytest.raises(ApiError, match="fenced"):
-        raise_fatal(KafkaError(KafkaError._FATAL, "Fatal error: Broker: Static consumer fenced"))
-    with pytest.raises(ApiError, match="too old"):
-        raise_fatal(KafkaError(KafkaError.INVALID_PRODUCER_EPOCH, "too old", fatal=True))
-    raise_fatal(KafkaError(KafkaError._TRANSPORT))
+        raise_if_final(KafkaError(KafkaError._FATAL, "Fatal error: Broker: Static consumer fenced"))
 
 
 def test_each_complaint_is_told_once() -> None:
@@ -84,3 +81,27 @@ def test_only_counts_and_times_make_no_new_complaint() -> None:
         "1/1 brokers are down",
         "b:2: Connect failed: refused (after 0ms in state CONNECT)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (KafkaError(KafkaError._FATAL, "fenced", fatal=True), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (
+            KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED),
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ),
+        (
+            KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED),
+            ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ),
+    ],
+)
+def test_errors_that_end_a_consumer(error: KafkaError, code: ErrorCode) -> None:
+    with pytest.raises(ApiError) as caught:
+        raise_if_final(error)
+    assert (caught.value.code, caught.value.message) == (code, error.str())
+
+
+def test_errors_that_pass() -> None:
+    raise_if_final(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))

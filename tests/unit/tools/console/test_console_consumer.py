@@ -236,3 +236,10 @@ def test_a_record_that_cannot_be_shown_ends_it_or_is_told() -> None:
     ]
     with pytest.raises(ConfigError, match="odd"):
         printed(None, skip=False)
+
+
+def test_what_the_broker_does_not_allow_ends_it() -> None:
+    consumer, fake = consumer_of(Source(topic="t"))
+    fake.answers = [Raw(0, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))]
+    with pytest.raises(ApiError, match="Topic authorization failed"):
+        next(consumer.messages(0, lambda: None))

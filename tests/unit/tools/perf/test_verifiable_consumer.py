@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import pytest
+from confluent_kafka import KafkaError
+
+from kafkapy.common.errors import ApiError
 from kafkapy.tools.perf.verifiable_consumer import VerifiableConsumer, record_fields, summarised
 
 
@@ -83,3 +87,19 @@ def test_a_record_that_is_no_text_is_shown_nevertheless() -> None:
     record: Any = Record(("t", 0, 1))
     fields = record_fields(record)
     assert fields == {"key": None, "value": "\ufffdv", "topic": "t", "partition": 0, "offset": 1}
+
+
+class Forbidden(Record):
+    """An error of librdkafka instead of records that may not be read."""
+
+    def error(self) -> Any:
+        return KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
+
+
+def test_what_the_broker_does_not_allow_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    client: Any = TenThousand()
+    monkeypatch.setattr(client, "consume", lambda *_: [Forbidden(("", 0, 0))])
+    looks = iter([False, True])
+    consumer = VerifiableConsumer(client, lambda *_: None, lambda: next(looks))
+    with pytest.raises(ApiError, match="Group authorization failed"):
+        consumer.run("t")
