@@ -5,7 +5,7 @@ A broker without transactions answers UNSUPPORTED_VERSION.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkapy.admin.all_coordinators import ask_all
@@ -134,10 +134,14 @@ def describe_producers(
         ApiError: there is no such partition, or the broker refused.
     """
     topic = TopicRequest(name=partition.topic, partition_indexes=[partition.partition])
-    asked = cluster.leader_of(partition) if broker_id is None else broker_id
-    response = cluster.request(DescribeProducersRequest(topics=[topic]), broker_id=asked)
-    (found,) = response.topics[0].partitions
-    check(found.error_code, found.error_message)
+
+    def ask(asked: int) -> Any:
+        response = cluster.request(DescribeProducersRequest(topics=[topic]), broker_id=asked)
+        (found,) = response.topics[0].partitions
+        check(found.error_code, found.error_message)
+        return found
+
+    found = _at_leader(cluster, partition, ask) if broker_id is None else ask(broker_id)
     states = [
         ProducerState(
             state.producer_id,
@@ -174,10 +178,26 @@ def abort_transaction(
         # A partition that never saw a marker knows no coordinator.
         coordinator_epoch=max(coordinator_epoch, 0),
     )
-    leader = cluster.leader_of(partition)
-    response = cluster.request(WriteTxnMarkersRequest(markers=[marker]), broker_id=leader)
-    for code in _marker_codes(response.markers):
-        check(code)
+
+    def ask(leader: int) -> None:
+        response = cluster.request(WriteTxnMarkersRequest(markers=[marker]), broker_id=leader)
+        for code in _marker_codes(response.markers):
+            check(code)
+
+    _at_leader(cluster, partition, ask)
+
+
+def _at_leader(cluster: Cluster, partition: TopicPartition, ask: Callable[[int], Any]) -> Any:
+    """Ask a partition's leader, found anew while the one that was asked leads no more."""
+
+    def try_once() -> Any:
+        try:
+            return ask(cluster.leader_of(partition))
+        except ApiError:
+            cluster.forget([partition.topic])
+            raise
+
+    return cluster.retrying(try_once)
 
 
 def _marker_codes(markers: Iterable[Any]) -> list[int]:

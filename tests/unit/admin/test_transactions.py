@@ -118,3 +118,44 @@ def test_an_abort_is_a_marker_at_the_leader() -> None:
     assert (port, marker.transaction_result, marker.coordinator_epoch) == (9002, False, 0)
     with pytest.raises(ApiError):
         abort_transaction(cluster, T0, 4, 1, 3)
+
+
+def test_a_leader_that_moved_is_found_again() -> None:
+    leader = [2]
+
+    def where(request: Any, port: int) -> Any:
+        topics = {"t": {0: (leader[0], [1, 2], [1, 2])}}
+        return metadata(topics, brokers={1: 9001, 2: 9002})(request, port)
+
+    answered: list[int] = []
+
+    def refuse_first(port: int) -> int:
+        answered.append(port)
+        leader[0] = 1
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if port == 9002 else ErrorCode.NONE
+
+    def describe(request: Any, port: int) -> producers.DescribeProducersResponse:
+        partition = producers.PartitionResponse(error_code=refuse_first(port))
+        topic = producers.TopicResponse(name="t", partitions=[partition])
+        return producers.DescribeProducersResponse(topics=[topic])
+
+    def mark(request: Any, port: int) -> markers.WriteTxnMarkersResponse:
+        partition = markers.WritableTxnMarkerPartitionResult(error_code=refuse_first(port))
+        topic = markers.WritableTxnMarkerTopicResult(name="t", partitions=[partition])
+        return markers.WriteTxnMarkersResponse(
+            markers=[markers.WritableTxnMarkerResult(producer_id=4, topics=[topic])]
+        )
+
+    script, _ = scripted(
+        {
+            ApiKey.METADATA: where,
+            ApiKey.DESCRIBE_PRODUCERS: describe,
+            ApiKey.WRITE_TXN_MARKERS: mark,
+        }
+    )
+    cluster = Cluster("b:1", {"retry.backoff.ms": "0"}, connector=script.connect)
+    assert describe_producers(cluster, T0) == []
+    cluster.forget(["t"])
+    leader[0] = 2
+    abort_transaction(cluster, T0, 4, 0, 0)
+    assert answered == [9002, 9001, 9002, 9001]
