@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import datetime
+from struct import Struct
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
@@ -18,6 +19,7 @@ _TOKENS: Final = {
     "mm": "%M",
     "ss": "%S",
 }
+_DIGITS_MAX: Final = 16  # behind the point, of 64 bits
 _PATTERN: Final = re.compile(r"([A-Za-z])\1*|'([^']*)'|[^A-Za-z']+")
 
 
@@ -35,6 +37,32 @@ def decimal(value: float, digits: int) -> str:
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return f"{value:.{digits}f}"
+
+
+def real(layout: Struct, number: float) -> str:
+    """`Float.toString` or `Double.toString` of a number that has this layout (`>f`, `>d`)."""
+    if not math.isfinite(number) or number == 0:
+        return decimal(number, 1)
+    mantissa, _, power = _shortest(layout, number).partition("e")
+    sign, digits, exponent = "-" * (number < 0), mantissa.lstrip("-").replace(".", ""), int(power)
+    if not -3 <= exponent < 7:
+        return f"{sign}{digits[0]}.{digits[1:]}E{exponent}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{digits.rstrip('0')}"
+    whole, fraction = digits[: exponent + 1].ljust(exponent + 1, "0"), digits[exponent + 1 :]
+    return f"{sign}{whole}.{fraction or '0'}"
+
+
+def _shortest(layout: Struct, number: float) -> str:
+    """The fewest digits, two at least, that stand for no other number."""
+    for digits in range(1, _DIGITS_MAX):
+        text = f"{number:.{digits}e}"
+        try:
+            if layout.pack(float(text)) == layout.pack(number):
+                return text
+        except OverflowError:
+            continue  # rounded up, beyond the highest
+    return f"{number:.{_DIGITS_MAX}e}"
 
 
 class DateFormat:

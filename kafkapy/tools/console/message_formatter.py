@@ -5,9 +5,10 @@ from __future__ import annotations
 import struct
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.tools.java_format import real
 
 Deserializer = Callable[[bytes], bytes]
 
@@ -27,7 +28,7 @@ class Message(NamedTuple):
     """Of a record that a share group delivers."""
 
 
-def _number(layout: str) -> Deserializer:
+def _number(layout: str, text: Callable[[struct.Struct, Any], str]) -> Deserializer:
     known = struct.Struct(layout)
 
     def read(raw: bytes) -> bytes:
@@ -36,9 +37,13 @@ def _number(layout: str) -> Deserializer:
                 f"Size of data received by the deserializer is not {known.size} but {len(raw)}"
             )
         (value,) = known.unpack(raw)
-        return str(value).encode()
+        return text(known, value).encode()
 
     return read
+
+
+def _whole(layout: struct.Struct, number: int) -> str:
+    return str(number)
 
 
 def _boolean(raw: bytes) -> bytes:
@@ -64,11 +69,11 @@ _DESERIALIZERS: Final[dict[str, Deserializer]] = {
     "ByteArrayDeserializer": bytes,
     "BytesDeserializer": bytes,
     "ByteBufferDeserializer": bytes,
-    "ShortDeserializer": _number(">h"),
-    "IntegerDeserializer": _number(">i"),
-    "LongDeserializer": _number(">q"),
-    "FloatDeserializer": _number(">f"),
-    "DoubleDeserializer": _number(">d"),
+    "ShortDeserializer": _number(">h", _whole),
+    "IntegerDeserializer": _number(">i", _whole),
+    "LongDeserializer": _number(">q", _whole),
+    "FloatDeserializer": _number(">f", real),
+    "DoubleDeserializer": _number(">d", real),
     "BooleanDeserializer": _boolean,
     "UUIDDeserializer": _uuid,
 }
