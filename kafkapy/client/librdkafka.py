@@ -96,10 +96,10 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """The config of a `confluent_kafka.Consumer`.
 
     Raises:
-        ConfigError: a security property is wrong.
+        ConfigError: the group has no name, or a security property is wrong.
         ApiError: no bearer token can be obtained.
     """
-    config = _CONSUMER_DEFAULTS | _translated(properties)
+    config = _CONSUMER_DEFAULTS | _translated(_with_group(properties))
     if config.get("auto.offset.reset") == "none":
         config["auto.offset.reset"] = "error"
     if "group.protocol" in config:
@@ -113,7 +113,19 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
 
 def share_consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """The config of a `confluent_kafka.ShareConsumer`. Raises as `consumer_config`."""
-    return _translated(properties)
+    return _translated(_with_group(properties))
+
+
+def _with_group(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """The same properties. Raises ConfigError: the group has no name; confluent-kafka would abort
+    the process.
+    """
+    if properties.get("group.id") == "":
+        raise ConfigError(
+            "To use the group management or offset commit APIs, you must provide a valid group.id"
+            " in the consumer configuration."
+        )
+    return properties
 
 
 def _level(name: str, value: str) -> str:

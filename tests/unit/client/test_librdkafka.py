@@ -1,12 +1,13 @@
 """Java's client properties in librdkafka's words."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import confluent_kafka
 import pytest
 from confluent_kafka import Producer
 
-from kafkapy.client.librdkafka import consumer_config, producer_config
+from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.security.kerberos.login import MODULE
 from tests.harness.security.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
@@ -251,3 +252,9 @@ def test_certificates_signed_with_sha_1_are_accepted_where_kafkas_java_does() ->
     Producer(config)
     given["kafkapy.ssl.allow.sha1"] = "false"
     assert "ssl.cipher.suites" not in producer_config(given)
+
+
+@pytest.mark.parametrize("config", [consumer_config, share_consumer_config])
+def test_a_group_needs_a_name(config: Callable[[dict[str, str]], object]) -> None:
+    with pytest.raises(ConfigError, match=r"provide a valid group\.id in the consumer"):
+        config({"group.id": ""})
