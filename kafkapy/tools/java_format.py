@@ -11,8 +11,8 @@ from typing import Final
 from kafkapy.common.errors import ConfigError
 
 _TOKENS: Final = {
-    "yyyy": "%Y",
-    "yy": "%y",
+    "yyyy": "",
+    "yy": "",
     "MM": "%m",
     "dd": "%d",
     "HH": "%H",
@@ -20,6 +20,10 @@ _TOKENS: Final = {
     "ss": "%S",
 }
 _DIGITS_MAX: Final = 16  # behind the point, of 64 bits
+# The digits of a year that are shown.
+_YEARS: Final = {"yyyy": 0, "yy": 2}
+_CYCLE_YEARS: Final = 400  # after which the calendar is the same
+_CYCLE_S: Final = 146_097 * 86_400
 _PATTERN: Final = re.compile(r"([A-Za-z])\1*|'([^']*)'|[^A-Za-z']+")
 
 
@@ -90,11 +94,18 @@ class DateFormat:
 
     def format(self, epoch_ms: int) -> str:
         """A time as text."""
-        moment = datetime.fromtimestamp(epoch_ms // 1000)
+        # Python has years of four digits, and a token may end with the last of Java's `long`.
+        second = epoch_ms // 1000
+        cycles = second // _CYCLE_S if abs(second) > _CYCLE_S else 0
+        moment = datetime.fromtimestamp(second - cycles * _CYCLE_S)
+        year = moment.year + _CYCLE_YEARS * cycles
         shown = []
         for is_token, word in self._parts:
             if not is_token:
                 shown.append(word)
+            elif word in _YEARS:
+                year_of_era = str(year if year > 0 else 1 - year).rjust(4, "0")
+                shown.append(year_of_era[-_YEARS[word] :])
             elif word in _TOKENS:
                 shown.append(moment.strftime(_TOKENS[word]))
             else:
