@@ -90,9 +90,13 @@ class VerifiableConsumer:
         fields: dict[str, Any] = {"offsets": offsets, "success": True}
         wanted = [TopicPartition(o["topic"], o["partition"], o["offset"]) for o in offsets]
         try:
-            self._consumer.commit(offsets=wanted, asynchronous=False)
+            # It raises only if no partition was committed.
+            answers = self._consumer.commit(offsets=wanted, asynchronous=False) or ()
+            failed = [each.error for each in answers if each.error is not None]
         except KafkaException as error:
-            fields |= {"success": False, "error": error.args[0].str()}
+            failed = [error.args[0]]
+        if failed:
+            fields |= {"success": False, "error": failed[0].str()}
         self._emit("offsets_committed", fields)
 
     def _moved(self, event: str, partitions: Iterable[TopicPartition]) -> None:

@@ -65,6 +65,22 @@ def test_no_more_is_committed_than_was_asked_for() -> None:
     assert client.committed == [500, 503]
 
 
+class Refused(NamedTuple):
+    """A `confluent_kafka.TopicPartition` of an answer."""
+
+    error: KafkaError | None
+
+
+def test_a_commit_that_one_partition_refuses_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    client: Any = TenThousand()
+    error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+    monkeypatch.setattr(client, "commit", lambda **_: [Refused(None), Refused(error)])
+    events: dict[str, Any] = {}
+    VerifiableConsumer(client, events.__setitem__, max_messages=1).run("t")
+    committed = events["offsets_committed"]
+    assert (committed["success"], committed["error"]) == (False, error.str())
+
+
 def test_what_was_read_when_a_signal_came_is_committed() -> None:
     client: Any = TenThousand()
     events: list[str] = []
