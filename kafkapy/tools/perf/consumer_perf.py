@@ -107,15 +107,15 @@ def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None
     size = count = last_size = last_count = last_rebalance_ms = 0
     timed_out = False
     while count < reading.records:
-        batch = consumer.consume(_BATCH, _POLL_S)
-        for message in batch:
+        before = count
+        for message in consumer.consume(_BATCH, _POLL_S):
             error = message.error()
             if error is None:
                 count += 1
                 size += len(message.value() or b"") + len(message.key() or b"")
             else:
                 raise_if_final(error)
-        if batch:
+        if count > before:
             heard_s = time.monotonic()
         elif (time.monotonic() - heard_s) * 1000 >= reading.timeout_ms:
             timed_out = True

@@ -1,7 +1,13 @@
 """The rows of consumer-perf; runs are tested live."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import KafkaError
+
 from kafkapy.tools.java_format import DateFormat
-from kafkapy.tools.perf.consumer_perf import DETAILED_HEADER, HEADER, Span
+from kafkapy.tools.perf.consumer_perf import DETAILED_HEADER, HEADER, Reading, Span, run
 
 SECONDS = DateFormat("ss")
 
@@ -18,3 +24,28 @@ def test_a_row_has_a_cell_for_each_column() -> None:
 
 def test_no_time_at_all_is_no_fault() -> None:
     assert Span(0, 0, 0, 0, 0, 0, 0).line(SECONDS).endswith("0.0000, NaN, 0, NaN, 0, 0, NaN, NaN")
+
+
+class Broken:
+    """A `confluent_kafka.Consumer` of a partition that cannot be read: an error, again and again,
+    and for one that does not give up an end."""
+
+    def __init__(self) -> None:
+        self.left = 3
+
+    def subscribe(self, topics: list[str], **callbacks: Any) -> None:
+        pass
+
+    def consume(self, count: int, timeout_s: float) -> list[Any]:
+        self.left -= 1
+        assert self.left
+        return [self]
+
+    def error(self) -> KafkaError:
+        return KafkaError(KafkaError._BAD_COMPRESSION)
+
+
+def test_errors_are_no_records_to_wait_for() -> None:
+    broken: Any = Broken()
+    result = run(broken, Reading("t", records=1, timeout_ms=0, interval_ms=5000), [].append)
+    assert (result.timed_out, result.span.records_total) == (True, 0)
