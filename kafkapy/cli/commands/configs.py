@@ -252,7 +252,7 @@ def _check_name(entity: Entity, options: ConfigsOptions) -> None:
         raise UsageError(f"an entity name must be specified with --alter of {kind}")
     if kind == BROKER_LOGGERS and not name:
         raise UsageError("an entity name must be specified with --describe of broker-loggers")
-    if kind in (BROKERS, BROKER_LOGGERS) and name and not name.isdigit():
+    if kind in (BROKERS, BROKER_LOGGERS) and name and not name.isdecimal():
         raise UsageError(
             f"The entity name for {kind} must be a valid integer broker id, but it is: {name}"
         )

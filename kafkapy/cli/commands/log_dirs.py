@@ -107,7 +107,7 @@ def _ids(text: str | None) -> list[int] | None:
     if not text:
         return None
     words = text.split(",")
-    wrong = [word for word in words if not word.strip().isdigit()]
+    wrong = [word for word in words if not word.strip().isdecimal()]
     if wrong:
         raise UsageError(f"'{wrong[0]}' is not a broker id")
     return [int(word) for word in words]

@@ -162,7 +162,7 @@ def broker_ids(text: str) -> list[int]:
     """
     ids = []
     for word in text.split(","):
-        if not word.strip().isdigit():
+        if not word.strip().isdecimal():
             raise ConfigError(f"'{word}' is not a broker id")
         ids.append(int(word))
     twice = sorted({broker_id for broker_id in ids if ids.count(broker_id) > 1})

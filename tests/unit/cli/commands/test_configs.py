@@ -91,6 +91,10 @@ def configs(*words: str, cluster: ScriptedCluster | None = None, **more: Any) ->
             "The entity name for brokers must be a valid integer broker id, but it is: x",
         ),
         (
+            ["--describe", "--broker", "²"],
+            "The entity name for brokers must be a valid integer broker id, but it is: ²",
+        ),
+        (
             ["--alter", "--ip", "1.2.3.4.5", "--add-config", "a=1"],
             "The entity name for ips must be a valid IP or resolvable host, but it is: 1.2.3.4.5",
         ),

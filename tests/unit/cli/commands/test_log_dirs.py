@@ -53,6 +53,7 @@ def test_a_topic_list_leaves_out_partitions_and_no_directories() -> None:
         (("--describe",), 'Missing required argument "[bootstrap-server]"'),
         (B[:2], 'Missing required argument "[describe]"'),
         ((*B, "--broker-list", "x"), "'x' is not a broker id"),
+        ((*B, "--broker-list", "²"), "'²' is not a broker id"),
         (
             (*B, "--broker-list", "1,9,8"),
             "ERROR: The given brokers do not exist from --broker-list: 8,9. Current existent"
