@@ -24,7 +24,7 @@ class TopicFilter:
         self._exclude_internal = exclude_internal
         try:
             self._pattern = re.compile(self.text)
-        except re.error:
+        except (re.error, OverflowError, RecursionError):
             raise ConfigError(f"{self.text} is an invalid regex.") from None
 
     def allows(self, topic: str) -> bool:

@@ -142,7 +142,7 @@ def check(options: ConsoleConsumerOptions) -> None:
     if options.include is not None:
         try:
             re.compile(options.include)
-        except re.error:
+        except (re.error, OverflowError, RecursionError):
             raise UsageError(f"{options.include} is an invalid regex.") from None
 
 

@@ -54,7 +54,7 @@ class LineReader:
         try:
             # The only separator that Kafka splits by as a regular expression.
             self._headers_separator = re.compile(separator.encode())
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ConfigError(f"headers.separator '{separator}': {error}") from None
 
     def read(self, line: bytes, number: int) -> Line:

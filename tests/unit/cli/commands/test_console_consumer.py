@@ -43,6 +43,7 @@ def options(**given: Any) -> ConsoleConsumerOptions:
         ({"partition": 0, "offset": str(2**63)}, "The provided offset value '9223372036854775808'"),
         ({"isolation_level": "x"}, "--isolation-level x is not a level"),
         ({"topic": None, "include": "a("}, r"a\( is an invalid regex"),
+        ({"topic": None, "include": "a{99999999999}"}, "is an invalid regex"),
     ],
 )
 def test_wrong_usage(given: dict[str, Any], said: str) -> None:
