@@ -241,7 +241,9 @@ def _json(message: Message) -> dict[str, Any]:
         "offset": message.offset,
         "timestamp": None if message.timestamp_type is None else message.timestamp,
         "timestamp_type": message.timestamp_type,
-        "headers": [{"key": key, **_bytes_json("value", value)} for key, value in message.headers],
+        "headers": [
+            {"key": key, **_bytes_json("value", value)} for key, value in message.read_headers()
+        ],
         **_bytes_json("key", message.key),
         **_bytes_json("value", message.value),
     }

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -197,5 +197,12 @@ def message_of(raw: RawMessage) -> Message:
         _TIMESTAMP_TYPES.get(kind),
         raw.key(),
         raw.value(),
-        raw.headers() or (),
+        _headers_of(raw),
     )
+
+
+def _headers_of(raw: RawMessage) -> Sequence[tuple[str, bytes | None]] | None:
+    try:
+        return raw.headers() or ()
+    except (SystemError, UnicodeDecodeError):
+        return None  # confluent-kafka decodes the names as UTF-8, and brokers take any bytes

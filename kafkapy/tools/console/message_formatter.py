@@ -14,7 +14,9 @@ Deserializer = Callable[[bytes], bytes]
 
 
 class Message(NamedTuple):
-    """A consumed record. `timestamp_type` is None without a timestamp."""
+    """A consumed record. `timestamp_type` is None without a timestamp, `headers` if they cannot be
+    read.
+    """
 
     topic: str
     partition: int
@@ -23,9 +25,19 @@ class Message(NamedTuple):
     timestamp_type: str | None
     key: bytes | None
     value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
+    headers: Sequence[tuple[str, bytes | None]] | None
     delivery_count: int | None = None
     """Of a record that a share group delivers."""
+
+    def read_headers(self) -> Sequence[tuple[str, bytes | None]]:
+        """
+        Raises:
+            ConfigError: the headers cannot be read.
+        """
+        if self.headers is None:
+            where = f"{self.topic}-{self.partition} at offset {self.offset}"
+            raise ConfigError(f"{where}: the name of a header is not UTF-8")
+        return self.headers
 
 
 def _number(layout: str, text: Callable[[struct.Struct, Any], str]) -> Deserializer:
@@ -122,7 +134,7 @@ class MessageFormatter:
             count = message.delivery_count
             parts.append(b"Delivery:NOT_PRESENT" if count is None else b"Delivery:%d" % count)
         if self._headers:
-            parts.append(self._format_headers(message.headers))
+            parts.append(self._format_headers(message.read_headers()))
         if self._key:
             parts.append(self._text(message.key, self._read_key))
         if self._value:

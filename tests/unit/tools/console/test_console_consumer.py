@@ -16,7 +16,7 @@ from confluent_kafka import (
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.tools.console import console_consumer
 from kafkapy.tools.console.console_consumer import ConsoleConsumer, Source, print_messages
-from kafkapy.tools.console.message_formatter import Message
+from kafkapy.tools.console.message_formatter import Message, make_formatter
 
 
 class Raw:
@@ -50,6 +50,15 @@ class Raw:
 
     def headers(self) -> None:
         return None
+
+
+class OddlyNamed(Raw):
+    """A message with a header whose name is not UTF-8."""
+
+    def headers(self) -> None:
+        raise SystemError("returned a result with an exception set") from UnicodeDecodeError(
+            "utf-8", b"\xff", 0, 1, "invalid start byte"
+        )
 
 
 class FakeConsumer:
@@ -168,6 +177,15 @@ def test_a_message() -> None:
     first, second = read(consumer)
     assert first == Message("t", 1, 4, 5, "CreateTime", b"k", b"v", ())
     assert second.timestamp_type is None
+
+
+def test_headers_that_cannot_be_read_matter_where_they_are_shown() -> None:
+    consumer, fake = consumer_of(Source(topic="t"))
+    fake.answers = [OddlyNamed(4)]
+    (message,) = read(consumer)
+    assert make_formatter(None, {"print.key": "true"}).format(message) == b"k\tv\n"
+    with pytest.raises(ConfigError, match="t-1 at offset 4: the name of a header is not UTF-8"):
+        make_formatter(None, {"print.headers": "true"}).format(message)
 
 
 def test_errors_are_told_once_and_reading_goes_on() -> None:
