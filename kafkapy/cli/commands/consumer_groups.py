@@ -10,7 +10,7 @@ from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.failures import Failures
-from kafkapy.cli.framework.options import OutputFormat, is_given, spelled
+from kafkapy.cli.framework.options import OutputFormat, is_given, spelled, timeout_of
 from kafkapy.cli.framework.output import show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, KafkapyError
 from kafkapy.common.topic_partition import TopicPartition
@@ -44,8 +44,8 @@ def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
         env.warn(NOT_EXECUTED)
     try:
         with options.connect(env) as cluster:
-            cluster.api_timeout_ms = options.timeout
-            cluster.request_timeout_ms = options.timeout
+            cluster.api_timeout_ms = timeout_of(options.timeout)
+            cluster.request_timeout_ms = cluster.api_timeout_ms
             _ACTIONS[action](cluster, options, env, failures)
     except UsageError:
         raise

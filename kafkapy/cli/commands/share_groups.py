@@ -18,6 +18,7 @@ from kafkapy.cli.framework.options import (
     one_action,
     refuse,
     require,
+    timeout_of,
     value,
     values,
 )
@@ -129,8 +130,8 @@ def run(options: ShareGroupsOptions, env: Environment) -> ExitStatus:
     failures = Failures(env, is_quiet=is_quiet, strict=options.strict)
     try:
         with options.connect(env) as cluster:
-            cluster.api_timeout_ms = options.timeout
-            cluster.request_timeout_ms = options.timeout
+            cluster.api_timeout_ms = timeout_of(options.timeout)
+            cluster.request_timeout_ms = cluster.api_timeout_ms
             _RUN[action](cluster, options, env, failures)
     except UsageError:
         raise

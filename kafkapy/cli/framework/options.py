@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # A pattern, compiled by its first use: most starts of a command have none.
 _HOST_PORT: Final = r"([A-Za-z0-9\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)"
 
+_INT_MAX: Final = 2**31 - 1
+
 SPEC: Final = "spec"
 """Where the metadata of a field has its option."""
 
@@ -212,6 +214,11 @@ def forget_endless(options: Limited) -> None:
         options.max_messages = None
     if options.timeout_ms is not None and options.timeout_ms < 0:
         options.timeout_ms = None
+
+
+def timeout_of(given_ms: int) -> int:
+    """A timeout that was given, as an `int` of Java that is not negative: sockets take those."""
+    return min(max(0, given_ms), _INT_MAX)
 
 
 def check_host_ports(servers: str | None) -> None:

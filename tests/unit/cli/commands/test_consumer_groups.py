@@ -172,3 +172,9 @@ def test_a_person_sees_tables() -> None:
     shown = groups("--describe", "--group", "busy", terminal=True).stdout
     assert "reader-1" in shown
     assert "\nGROUP " not in shown
+
+
+@pytest.mark.parametrize("timeout", ["-1", str(2**63 - 1)])
+def test_timeouts_that_no_socket_has(timeout: str) -> None:
+    words = ("--bootstrap-server", "127.0.0.1:1", "--list", "--timeout", timeout)
+    assert "failed due to" in kafkapy("consumer-groups", *words).stdout

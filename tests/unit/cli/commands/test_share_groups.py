@@ -37,3 +37,9 @@ def test_flags_that_do_not_go_together(words: tuple[str, ...], complaint: str) -
 def test_a_server_is_needed() -> None:
     done = kafkapy("share-groups", "--list")
     assert (done.status, "bootstrap-server" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("timeout", ["-1", str(2**63 - 1)])
+def test_timeouts_that_no_socket_has(timeout: str) -> None:
+    words = ("--bootstrap-server", "127.0.0.1:1", "--list", "--timeout", timeout)
+    assert "failed due to" in kafkapy("share-groups", *words).stdout
