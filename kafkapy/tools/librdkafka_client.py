@@ -108,6 +108,22 @@ def make_share_consumer(properties: Mapping[str, str], reporter: Reporter) -> Sh
     return made
 
 
+def subscribe(consumer: Consumer | ShareConsumer, topics: list[str], **callbacks: Any) -> None:
+    """Subscribe a consumer to topics, or to `^` and a regular expression of POSIX.
+
+    Raises:
+        ConfigError: librdkafka does not take one.
+    """
+    try:
+        consumer.subscribe(topics, **callbacks)
+    except (KafkaException, ValueError) as error:
+        names = ", ".join(f"'{topic}'" for topic in topics)
+        raise ConfigError(
+            f"Cannot subscribe to {names}: not a topic, nor a regular expression that librdkafka"
+            " reads (POSIX)"
+        ) from error
+
+
 def flush(producer: Producer) -> None:
     """Wait until every record is acknowledged or has failed.
 

@@ -24,7 +24,7 @@ from kafkapy.client.librdkafka import consumer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.tools.console.message_formatter import Message
-from kafkapy.tools.librdkafka_client import Reporter, make, raise_if_final
+from kafkapy.tools.librdkafka_client import Reporter, make, raise_if_final, subscribe
 
 EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
@@ -74,9 +74,9 @@ class ConsoleConsumer:
             self._commits = False
             self._consumer.assign([TopicPartition(source.topic, source.partition, source.offset)])
         elif source.topic is not None:
-            self._consumer.subscribe([source.topic])
+            subscribe(self._consumer, [source.topic])
         else:
-            self._consumer.subscribe([f"^({source.include})$"])
+            subscribe(self._consumer, [f"^({source.include})$"])
 
     def messages(self, timeout_ms: int | None, idle: Callable[[], None]) -> Iterator[Message]:
         """Yield records as they arrive. `idle` is called before each wait.

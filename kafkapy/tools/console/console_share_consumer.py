@@ -14,7 +14,7 @@ from confluent_kafka import Message as RawMessage
 from kafkapy.common.errors import KafkapyError
 from kafkapy.tools.console.console_consumer import message_of
 from kafkapy.tools.console.message_formatter import Message
-from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer, raise_if_final
+from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer, raise_if_final, subscribe
 
 # Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
 _POLL_S: Final = 0.1
@@ -42,7 +42,7 @@ class ConsoleShareConsumer:
         self._rejects_errors = rejects_errors
         self._reporter = Reporter(warn)
         self._consumer: ShareConsumer = make_share_consumer(properties, self._reporter)
-        self._consumer.subscribe([topic])
+        subscribe(self._consumer, [topic])
         self.count = 0
 
     def run(

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import Consumer
 
 from kafkapy.tools.java_format import DateFormat, decimal, ratio
-from kafkapy.tools.librdkafka_client import raise_if_final
+from kafkapy.tools.librdkafka_client import raise_if_final, subscribe
 
 _MEBI: Final = 1024.0 * 1024.0
 _BATCH: Final = 1000
@@ -101,7 +101,8 @@ def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None
         ApiError: the consumer cannot continue.
     """
     rebalances = _Rebalances()
-    consumer.subscribe([reading.topic], on_assign=rebalances.assigned, on_revoke=rebalances.revoked)
+    callbacks = {"on_assign": rebalances.assigned, "on_revoke": rebalances.revoked}
+    subscribe(consumer, [reading.topic], **callbacks)
     start_ms = last_ms = _now_ms()
     heard_s = time.monotonic()
     size = count = last_size = last_count = last_rebalance_ms = 0

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from kafkapy.tools.librdkafka_client import raise_if_final
+from kafkapy.tools.librdkafka_client import raise_if_final, subscribe
 from kafkapy.tools.perf.verifiable_producer import Emit, text_of
 
 _BATCH: Final = 500
@@ -47,7 +47,8 @@ class VerifiableConsumer:
             ApiError: the consumer cannot continue.
         """
         self._emit("startup_complete", {})
-        self._consumer.subscribe(
+        subscribe(
+            self._consumer,
             [topic],
             on_assign=lambda _, partitions: self._moved("partitions_assigned", partitions),
             on_revoke=lambda _, partitions: self._moved("partitions_revoked", partitions),

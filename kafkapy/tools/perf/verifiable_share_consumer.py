@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException, Message, ShareConsumer
 
-from kafkapy.tools.librdkafka_client import raise_if_final
+from kafkapy.tools.librdkafka_client import raise_if_final, subscribe
 from kafkapy.tools.perf.verifiable_consumer import record_fields
 from kafkapy.tools.perf.verifiable_producer import Emit
 
@@ -36,7 +36,7 @@ class VerifiableShareConsumer:
             ApiError: the consumer cannot continue.
         """
         self._emit("startup_complete", {})
-        self._consumer.subscribe([topic])
+        subscribe(self._consumer, [topic])
         while self._max_messages < 0 or self.consumed < self._max_messages:
             batch = self._consumer.poll(_POLL_S) or []
             records = [message for message in batch if _is_record(message)]

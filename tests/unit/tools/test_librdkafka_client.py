@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, Producer
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.tools.librdkafka_client import Reporter, flush, make, raise_if_final
+from kafkapy.tools.librdkafka_client import (
+    Reporter,
+    flush,
+    make,
+    raise_if_final,
+    subscribe,
+)
 
 
 def test_unknown_properties_are_dropped_with_a_warning() -> None:
@@ -105,3 +111,12 @@ def test_errors_that_end_a_consumer(error: KafkaError, code: ErrorCode) -> None:
 
 def test_errors_that_pass() -> None:
     raise_if_final(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+
+
+@pytest.mark.parametrize("topic", ["", "^(?!x).*"])
+def test_topics_that_librdkafka_does_not_take_are_named(topic: str) -> None:
+    consumer = make(Consumer, {"group.id": "g"}, Reporter([].append))
+    with pytest.raises(ConfigError) as caught:
+        subscribe(consumer, [topic])
+    consumer.close()
+    assert str(caught.value).startswith(f"Cannot subscribe to '{topic}': ")
