@@ -24,6 +24,7 @@ from kafkapy.client.librdkafka import consumer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.tools.console.message_formatter import Message
+from kafkapy.tools.console.topic_regex import posix_regex
 from kafkapy.tools.librdkafka_client import Reporter, make, raise_if_final, subscribe
 
 EARLIEST: Final = OFFSET_BEGINNING
@@ -76,7 +77,7 @@ class ConsoleConsumer:
         elif source.topic is not None:
             subscribe(self._consumer, [source.topic])
         else:
-            subscribe(self._consumer, [f"^({source.include})$"])
+            subscribe(self._consumer, [f"^({posix_regex(source.include or '')})$"])
 
     def messages(self, timeout_ms: int | None, idle: Callable[[], None]) -> Iterator[Message]:
         """Yield records as they arrive. `idle` is called before each wait.

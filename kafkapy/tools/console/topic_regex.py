@@ -1,0 +1,29 @@
+"""Says Java's regular expressions in the words of librdkafka, which has POSIX's."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_TOKEN: Final = r"\\.|\(\?:|."
+# Outside of brackets, and in brackets.
+_OUTSIDE: Final = {r"\d": "[0-9]", r"\D": "[^0-9]", "(?:": "("}
+_INSIDE: Final = {r"\d": "0-9", r"\w": "A-Za-z0-9_", r"\.": ".", r"\-": ""}
+
+
+def posix_regex(text: str) -> str:
+    """The same expression without what names of topics are matched with in Java and not in POSIX:
+    digits, words in brackets, groups that do not capture. All else is as it was.
+    """
+    found: list[str] = []
+    is_inside = has_dash = False
+    for token in re.findall(_TOKEN, text, re.DOTALL):
+        if is_inside and token == "]":
+            # The only place where POSIX takes a dash for itself.
+            found.append("-]" if has_dash else "]")
+            is_inside = has_dash = False
+            continue
+        has_dash = has_dash or (is_inside and token == r"\-")
+        found.append((_INSIDE if is_inside else _OUTSIDE).get(token, token))
+        is_inside = is_inside or token == "["
+    return "".join(found)
