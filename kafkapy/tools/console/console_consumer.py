@@ -23,6 +23,7 @@ from confluent_kafka import Message as RawMessage
 from kafkapy.client.librdkafka import consumer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.common.topic_partition import INTERNAL_TOPICS
 from kafkapy.tools.console.message_formatter import Message
 from kafkapy.tools.console.topic_regex import posix_regex
 from kafkapy.tools.librdkafka_client import Reporter, make, raise_if_final, subscribe
@@ -63,6 +64,10 @@ class ConsoleConsumer:
             ConfigError: librdkafka refuses a property.
         """
         config = {**consumer_config(properties), "enable.auto.offset.store": "false"}
+        excludes = properties.get("exclude.internal.topics", "true").lower() == "true"
+        if source.include is not None and excludes:
+            hidden = ",".join(f"^{name}$" for name in sorted(INTERNAL_TOPICS))
+            config.setdefault("topic.blacklist", hidden)
         self._reporter = Reporter(warn)
         self._consumer: Consumer = make(Consumer, config, self._reporter)
         self._commits = properties.get("enable.auto.commit", "true").lower() == "true"

@@ -121,6 +121,14 @@ def test_what_is_read() -> None:
     assert consumer_of(Source(topic="t", partition=2, offset=7))[1].assigned == [("t", 2, 7)]
 
 
+def test_an_expression_matches_no_internal_topic_unless_told_so() -> None:
+    hidden = "^__consumer_offsets$,^__share_group_state$,^__transaction_state$"
+    assert consumer_of(Source(include=".*"))[1].config["topic.blacklist"] == hidden
+    told = {"exclude.internal.topics": "false"}
+    assert "topic.blacklist" not in consumer_of(Source(include=".*"), **told)[1].config
+    assert "topic.blacklist" not in consumer_of(Source(topic="t"))[1].config
+
+
 @pytest.mark.parametrize("word", ["true", "TRUE"])
 def test_only_what_was_handed_out_is_committed(word: str) -> None:
     consumer, fake = consumer_of(Source(topic="t"), **{"enable.auto.commit": word})
