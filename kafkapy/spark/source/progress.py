@@ -121,6 +121,19 @@ class Metrics:
 
 
 def _offsets(reported: Any) -> Offsets:
-    """Offsets of a progress report: JSON text, an object, or nothing."""
-    topics = json.loads(reported) if isinstance(reported, str) else reported
-    return from_json_object(topics) if isinstance(topics, dict) else {}
+    """The offsets of topics in a progress report: JSON text, an object, or nothing. A source of
+    another kind, such as a directory, has none.
+    """
+    try:
+        topics = json.loads(reported) if isinstance(reported, str) else reported
+    except ValueError:
+        return {}
+    if not isinstance(topics, dict):
+        return {}
+    return from_json_object({name: at for name, at in topics.items() if _by_partition(at)})
+
+
+def _by_partition(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        name.isdecimal() and type(offset) is int for name, offset in value.items()
+    )

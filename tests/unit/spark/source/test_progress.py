@@ -37,6 +37,24 @@ def test_lag_is_what_is_behind_the_newest_offsets() -> None:
     assert micro_batch(report()) == MicroBatch(7, 1500, 1000.4, 1499, {A: 15, B: 0})
 
 
+@pytest.mark.parametrize(
+    "offset",
+    [
+        '{"logOffset":3}',  # a directory's
+        '{"sourceVersion":1,"reservoirId":"x","isStartingVersion":true}',  # a Delta table's
+        '{"shard-0":{"position":"49"}}',
+        '{"0":{"x":1},"t":{"0":null}}',
+        "no JSON",
+        "5",
+        "[1]",
+    ],
+)
+def test_a_source_that_counts_otherwise_has_no_lag(offset: str) -> None:
+    given = report()
+    given["sources"].append({"endOffset": offset, "latestOffset": offset})
+    assert micro_batch(given) == micro_batch(report())
+
+
 def test_a_line_sums_the_lag_of_a_topic() -> None:
     batch = MicroBatch(7, 1500, 1000.4, 1499, {A: 15_000, TopicPartition("a", 1): 1, B: 0})
     assert line(batch) == "batch 7: 1,500 rows in 1.5 s, 1,000 rows/s, lag a 15,001, b 0"
