@@ -45,10 +45,15 @@ def commit_offsets(
           partition, with its name.
     """
     request = commit_request(group, offsets, metadata)
-    response = cluster.coordinator_request(group, request, max_version=LAST_VERSION_BY_NAME)
-    for topic in response.topics:
-        for partition in topic.partitions:
-            code = ErrorCode(partition.error_code)
-            if code is not ErrorCode.NONE:
-                place = TopicPartition(topic.name, partition.partition_index)
-                raise ApiError(code, f"Group {group}, {place}: {code.name}")
+
+    def ask() -> None:
+        response = cluster.coordinator_request(group, request, max_version=LAST_VERSION_BY_NAME)
+        for topic in response.topics:
+            for partition in topic.partitions:
+                code = ErrorCode(partition.error_code)
+                if code is not ErrorCode.NONE:
+                    place = TopicPartition(topic.name, partition.partition_index)
+                    raise ApiError(code, f"Group {group}, {place}: {code.name}")
+
+    # A coordinator that moved says so of each partition, which `coordinator_request` does not see.
+    cluster.retrying(ask)

@@ -59,6 +59,20 @@ def test_offsets_go_by_topic_without_a_member() -> None:
     } == {("a", 0): (5, "by spark"), ("a", 1): (6, "by spark"), ("b", 0): (7, "by spark")}
 
 
+@pytest.mark.parametrize(
+    "code", [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR]
+)
+def test_a_coordinator_that_loads_or_moved_is_asked_again(code: ErrorCode) -> None:
+    moving, ready = scripted(code), scripted()
+    commit = ready.script[ApiKey.OFFSET_COMMIT]
+    answers = [moving.script[ApiKey.OFFSET_COMMIT], commit]
+    cluster = ScriptedCluster({ApiKey.FIND_COORDINATOR: FOUND, ApiKey.OFFSET_COMMIT: answers})
+    properties = {"retry.backoff.ms": "0"}
+    commit_offsets(Cluster("b:1", properties, connector=cluster.connect), "g", OFFSETS)
+    assert len(cluster.asked(ApiKey.OFFSET_COMMIT)) == 2
+    assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 2
+
+
 def test_a_refusal_names_group_and_partition() -> None:
     cluster = Cluster("b:1", connector=scripted(ErrorCode.UNKNOWN_MEMBER_ID).connect)
     with pytest.raises(ApiError, match="Group g, a-1: UNKNOWN_MEMBER_ID"):
