@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kafkapy.client.batch_producer import BatchProducer, DeliveryError
 from kafkapy.client.producer_settings import ProducerSettings
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.batch_header import HEADER_SIZE
 from kafkapy.record.row_batches import OpenBatch, RowColumns, RowTooLarge
 from kafkapy.record.row_kernels import partitions_of_keys
 from kafkapy.spark.source.arrow_rows import column, int32s, row_columns
@@ -147,9 +148,9 @@ class RowWriter:
         """
         batch = self._open.get(where)
         if batch is None:
-            batch = self._open[where] = OpenBatch(
-                self._settings.batch_bytes, self._settings.request_bytes
-            )
+            # A batch.size of 0 means batches of one row; an open one has room for its header.
+            limit = max(self._settings.batch_bytes, HEADER_SIZE)
+            batch = self._open[where] = OpenBatch(limit, self._settings.request_bytes)
         try:
             taken = batch.add(columns, rows, now_ms)
         except RowTooLarge as error:

@@ -82,6 +82,14 @@ def test_rows_without_a_key_fill_one_batch_after_the_other() -> None:
     assert all(a != b for a, b in pairwise(partitions[:-1]))
 
 
+@pytest.mark.parametrize("size", ["0", "60"])
+def test_a_batch_size_below_a_header_makes_batches_of_one_row(size: str) -> None:
+    rows = batch_of(key=["a", "b"], value=["1", None])
+    brokers = written([rows], {"t": 1}, **{"batch.size": size})
+    assert values(brokers, 0) == [b"1", None]
+    assert len(brokers.scripted.asked(ApiKey.PRODUCE)) == 2
+
+
 def test_each_row_to_the_topic_it_names() -> None:
     batch = batch_of(topic=["b", "a", "b"], value=["1", "2", "3"])
     brokers = written([batch], {"a": 1, "b": 1}, None)
