@@ -193,7 +193,8 @@ class Cluster:
         """The leader's id; waits while there is none.
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION, or LEADER_NOT_AVAILABLE after the API timeout.
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION, or the topic's own error;
+              LEADER_NOT_AVAILABLE after the API timeout.
         """
         topic, index = topic_partition
         refresh = False
@@ -203,10 +204,10 @@ class Cluster:
             if partition is not None and partition.leader >= 0:
                 return partition.leader
             if found.error not in MOVED and partition is None and refresh:
-                raise ApiError(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    f"Partition {topic_partition} does not exist",
-                )
+                code = found.error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                is_gone = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                message = f"Partition {topic_partition} does not exist"
+                raise ApiError(code, message if is_gone else f"Topic {topic}: {code.name}")
             refresh = True
         raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"Partition {topic_partition} has no leader")
 

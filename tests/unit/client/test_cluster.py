@@ -101,6 +101,13 @@ def test_no_leader_is_an_error_in_the_end(topics: Any, code: ErrorCode) -> None:
     assert caught.value.code is code
 
 
+def test_a_topic_that_may_not_be_seen_is_not_called_gone() -> None:
+    refused = metadata(errors={"t": ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+    with pytest.raises(ApiError) as caught:
+        cluster_on(ScriptedCluster({ApiKey.METADATA: refused})).leader_of(TopicPartition("t", 0))
+    assert caught.value.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
 def test_the_controller_is_found_again_when_it_moved() -> None:
     def create(request: Any, port: int) -> CreateTopicsResponse:
         code = ErrorCode.NOT_CONTROLLER if port == 9001 else ErrorCode.NONE
