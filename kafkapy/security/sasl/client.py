@@ -11,7 +11,14 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.security.kerberos.gss_context import MECHANISM as GSSAPI
 from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
 from kafkapy.security.sasl.jaas import Credentials
-from kafkapy.security.sasl.scram import MECHANISMS, ScramMechanism, escape, from_base64, to_base64
+from kafkapy.security.sasl.scram import (
+    ITERATIONS_MIN,
+    MECHANISMS,
+    ScramMechanism,
+    escape,
+    from_base64,
+    to_base64,
+)
 
 Conversation = Generator[bytes, bytes, None]
 """Yields messages to send, and receives the broker's. Raises ApiError if the broker cannot be
@@ -19,11 +26,12 @@ trusted.
 """
 
 NONCE_BYTES: Final = 18
+_ITERATIONS_MOST: Final = 1 << 24  # seconds of a core; brokers create credentials of 16,384
 KNOWN_MECHANISMS: Final = ("PLAIN", *MECHANISMS, OAUTHBEARER, GSSAPI)
 _B: Final = "[A-Za-z0-9+/]"
 _BASE64: Final = f"(?:{_B}{{4}})*(?:{_B}{{2}}==|{_B}{{3}}=)?"
 _SERVER_FIRST: Final = re.compile(
-    rf"r=(?P<r>[^,]+),s=(?P<s>{_BASE64}),i=(?P<i>\d+)(,.*)?", re.ASCII
+    rf"r=(?P<r>[^,]+),s=(?P<s>{_BASE64}),i=(?P<i>\d{{1,10}})(,.*)?", re.ASCII
 )
 
 
@@ -61,7 +69,15 @@ def _scram(mechanism: ScramMechanism, credentials: Credentials, nonce: str) -> C
         )
     if not fields["r"].startswith(nonce):
         raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, "The broker changed our SCRAM nonce")
-    salted = mechanism.salted(credentials.password, from_base64(fields["s"]), int(fields["i"]))
+    iterations = int(fields["i"])
+    # Fewer would tell whoever poses as the broker a hash that is quick to search for the password.
+    if not ITERATIONS_MIN <= iterations <= _ITERATIONS_MOST:
+        raise ApiError(
+            ErrorCode.SASL_AUTHENTICATION_FAILED,
+            f"The broker asks for {iterations} iterations of SCRAM; allowed are {ITERATIONS_MIN} to"
+            f" {_ITERATIONS_MOST}",
+        )
+    salted = mechanism.salted(credentials.password, from_base64(fields["s"]), iterations)
     # "biws" is the base64 of "n,,": no channel binding.
     without_proof = f"c=biws,r={fields['r']}"
     auth = f"{first_bare},{server_first},{without_proof}".encode()

@@ -40,6 +40,10 @@ def test_scram_says_what_the_rfc_says() -> None:
         (b"e=unknown-user", b"", "not SCRAM"),
         (b"r=rOprNGfwEbeRWgbNEkqOx,s=AAAAA,i=4096", b"", "not SCRAM"),
         (b"\xff", b"", "not SCRAM"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=0", b"", "0 iterations"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=4095", b"", "4095 iterations"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=99999999", b"", "99999999 iterations"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=" + b"9" * 5000, b"", "not SCRAM"),
         (RFC_7677["server_first"], b"v=AAAA", "does not know the password"),
     ],
 )
