@@ -247,22 +247,33 @@ def _position(options: Mapping[str, str], side: str, default: int) -> Position:
     timestamp = options.get(f"{side}timestamp")
     if timestamp is not None:
         try:
-            return Position(PositionKind.TIMESTAMPS, int(timestamp), {})
+            everywhere = int(timestamp)
         except ValueError:
             message = f"Expected a single long value, got {timestamp} ('{side}Timestamp')"
             raise ConfigError(message) from None
+        _check_timestamp(f"{side}Timestamp", everywhere)
+        return Position(PositionKind.TIMESTAMPS, everywhere, {})
     by_timestamp = options.get(f"{side}offsetsbytimestamp")
     if by_timestamp is not None:
-        return Position(PositionKind.TIMESTAMPS, None, parse_timestamps(by_timestamp))
+        parsed = parse_timestamps(by_timestamp)
+        for tp, at in parsed.items():
+            _check_timestamp(f"{side}OffsetsByTimestamp for {tp}", at)
+        return Position(PositionKind.TIMESTAMPS, None, parsed)
     offsets = options.get(f"{side}offsets", "").strip()
-    everywhere = {"": default, "latest": LATEST, "earliest": EARLIEST}.get(offsets.lower())
-    if everywhere is not None:
-        return Position(PositionKind.OFFSETS, everywhere, {})
+    word = {"": default, "latest": LATEST, "earliest": EARLIEST}.get(offsets.lower())
+    if word is not None:
+        return Position(PositionKind.OFFSETS, word, {})
     parsed = parse_offsets(offsets)
     for tp, offset in parsed.items():
         if offset < EARLIEST:
             raise ConfigError(f"{side}Offsets for {tp} is {offset}; allowed are -2, -1 and up")
     return Position(PositionKind.OFFSETS, None, parsed)
+
+
+def _check_timestamp(name: str, timestamp: int) -> None:
+    """Brokers would take negative ones for other questions: -1 for the latest offset."""
+    if not 0 <= timestamp <= _INT64_MAX:
+        raise ConfigError(f"{name} is {timestamp}; it must be 0 to {_INT64_MAX}")
 
 
 def _check_batch(starting: Position, ending: Position) -> None:

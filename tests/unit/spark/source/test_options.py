@@ -109,6 +109,12 @@ def test_a_global_timestamp_wins_over_partitions_and_offsets() -> None:
         ({**REQUIRED, "failOnDataLoss": "maybe"}, "'maybe' for option 'failOnDataLoss'"),
         ({**REQUIRED, "maxTriggerDelay": "soon"}, "'soon' for option 'maxTriggerDelay'"),
         ({**REQUIRED, "startingTimestamp": "now"}, "Expected a single long value, got now"),
+        ({**REQUIRED, "startingTimestamp": "-1"}, "startingTimestamp is -1; it must be 0 to"),
+        ({**REQUIRED, "endingTimestamp": str(2**63)}, f"endingTimestamp is {2**63}; it must"),
+        (
+            {**REQUIRED, "startingOffsetsByTimestamp": '{"t":{"0":-2}}'},
+            "startingOffsetsByTimestamp for t-0 is -2; it must be 0 to",
+        ),
         ({**REQUIRED, "startingOffsets": "newest"}, 'Expected e.g. {"topicA":{"0":23,"1":-1}'),
         ({**REQUIRED, "startingOffsets": '{"t":{"0":-3}}'}, "startingOffsets for t-0 is -3"),
         ({**REQUIRED, "startingOffsets": "latest"}, "starting offset can't be latest for batch"),
