@@ -63,11 +63,18 @@ def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
     topic = options.get("topic", "").strip() or None
     if topic is not None:
         validate_topic_name(topic)
+    producer = producer_settings(properties)
+    exactly_once = _boolean(options.get("exactlyonce", "false"))
+    if exactly_once and not producer.idempotent:
+        raise ConfigError(
+            "exactlyOnce needs kafka.acks=all, kafka.retries above 0, and an idempotent producer "
+            "(not kafka.enable.idempotence=false)"
+        )
     return SinkOptions(
         topic,
         properties,
-        producer_settings(properties),
-        exactly_once=_boolean(options.get("exactlyonce", "false")),
+        producer,
+        exactly_once=exactly_once,
         transactional_id_prefix=options.get("transactionalidprefix", "kafkapy"),
     )
 

@@ -29,6 +29,14 @@ def test_the_checkpoint_that_spark_adds_is_ignored() -> None:
         ({**REQUIRED, "kafka.transactional.id": "x"}, "Set the sink option 'exactlyOnce'"),
         ({**REQUIRED, "kafka.no.such": "1"}, "Unknown producer configuration no.such"),
         ({**REQUIRED, "exactlyOnce": "maybe"}, "'maybe' for option 'exactlyOnce'"),
+        (
+            {**REQUIRED, "exactlyOnce": "true", "kafka.acks": "1"},
+            "exactlyOnce needs",
+        ),
+        (
+            {**REQUIRED, "exactlyOnce": "true", "kafka.enable.idempotence": "false"},
+            "exactlyOnce needs",
+        ),
     ],
 )
 def test_wrong_options(options: dict[str, str], words: str) -> None:
