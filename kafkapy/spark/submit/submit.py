@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Final
 
 import kafkapy
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_properties import parse_properties
 from kafkapy.spark.submit.secret_properties import PUBLIC, REDACTION, file_text, private_conf
 from kafkapy.spark.submit.session import (
     CHECKPOINT,
@@ -259,18 +260,20 @@ def is_local(submission: Submission, spark_home: Path, environ: Mapping[str, str
     masters += [value for name, value in submission.confs() if name == "spark.master"]
     files = submission.values("--properties-file") or [str(Path(directory, "spark-defaults.conf"))]
     if not masters:
-        masters = [master for name in files for master in _master_in(Path(name))]
+        found = (_setting_in(Path(name), "spark.master") for name in files)
+        masters = [master for master in found if master is not None]
     if not masters and environ.get("MASTER"):  # as in SparkSubmitArguments
         masters = [environ["MASTER"]]
     return all(master == "local" or master.startswith("local[") for master in masters)
 
 
-def _master_in(properties_file: Path) -> Iterator[str]:
-    if properties_file.is_file():
-        for line in properties_file.read_text().splitlines():
-            name, _, value = line.replace("=", " ", 1).strip().partition(" ")
-            if name == "spark.master":
-                yield value.strip()
+def _setting_in(properties_file: Path, name: str) -> str | None:
+    """A setting of a property file, which Spark reads as Java's properties."""
+    if not properties_file.is_file():
+        return None
+    text = properties_file.read_text(encoding="utf-8", errors="replace")
+    value = parse_properties(text).get(name)
+    return None if value is None else value.strip()
 
 
 def defines_transform(script: str) -> bool:

@@ -102,6 +102,15 @@ def test_a_master_in_the_defaults_file_counts(home: Path, script: str) -> None:
     assert "--py-files" not in words(f"--master local {script}", home)
 
 
+@pytest.mark.parametrize(
+    "line", [b"spark.master\tyarn", b"spark.master: yarn", b"# \xe9\r\n  spark.master = yarn"]
+)
+def test_the_defaults_file_is_read_as_spark_reads_it(home: Path, script: str, line: bytes) -> None:
+    (home / "conf").mkdir(parents=True)
+    (home / "conf" / "spark-defaults.conf").write_bytes(line + b"\n")
+    assert "--py-files" in words(script, home)
+
+
 def test_a_master_in_the_environment_counts(
     tmp_path: Path, home: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
