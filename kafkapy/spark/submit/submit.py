@@ -15,11 +15,13 @@ import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import kafkapy
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import parse_properties
 from kafkapy.spark.submit.secret_properties import PUBLIC, REDACTION, file_text, private_conf
@@ -167,16 +169,18 @@ def command_line(
     Raises:
         ConfigError: the script cannot be read.
     """
-    remote = not is_local(submission, spark_home, os.environ if environ is None else environ)
+    environ = os.environ if environ is None else environ
+    remote = not is_local(submission, spark_home, environ)
     kept = submission.without("--py-files")
     if properties_file is not None:
         kept = Submission(kept, None, ()).without("--properties-file")
     options = list(kept)
     if properties_file is not None:
         options += ["--properties-file", properties_file]
+    listed = partial(_listed, submission, spark_home, environ)
     py_files = submission.values("--py-files")
     if remote:
-        py_files.append(str(package_zip(cache_dir)))
+        py_files = [*(py_files or listed("spark.submit.pyFiles")), str(package_zip(cache_dir))]
     if py_files:
         options += ["--py-files", ",".join(py_files)]
     for name, value in wiring.conf().items():
@@ -187,7 +191,8 @@ def command_line(
     elif script is not None and wiring.source is not None and defines_transform(script):
         arguments = (script, *arguments)
         if remote:
-            options += ["--files", ",".join([*submission.values("--files"), script])]
+            files = submission.values("--files") or listed("spark.files")
+            options += ["--files", ",".join([*files, script])]
         script = _transform_job()
     words = [str(spark_home / "bin" / "spark-submit"), *options]
     return [*words, *((script, *arguments) if script is not None else ())]
@@ -255,16 +260,34 @@ def check_java(environ: Mapping[str, str]) -> None:
 
 def is_local(submission: Submission, spark_home: Path, environ: Mapping[str, str]) -> bool:
     """Whether everything runs on this machine, where the package is installed."""
-    directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
     masters = submission.values("--master") + submission.values("--remote")
     masters += [value for name, value in submission.confs() if name == "spark.master"]
-    files = submission.values("--properties-file") or [str(Path(directory, "spark-defaults.conf"))]
     if not masters:
-        found = (_setting_in(Path(name), "spark.master") for name in files)
-        masters = [master for master in found if master is not None]
+        files = _property_files(submission, spark_home, environ)
+        masters = [value for file in files if (value := _setting_in(file, "spark.master"))]
     if not masters and environ.get("MASTER"):  # as in SparkSubmitArguments
         masters = [environ["MASTER"]]
     return all(master == "local" or master.startswith("local[") for master in masters)
+
+
+def _listed(
+    submission: Submission, spark_home: Path, environ: Mapping[str, str], name: str
+) -> list[str]:
+    """The items of a setting, of which Spark sees none beside a flag for the same."""
+    values = [value for key, value in submission.confs() if key == name][-1:]
+    if not values:
+        files = _property_files(submission, spark_home, environ)
+        values = [value for file in files if (value := _setting_in(file, name))]
+    return comma_separated(",".join(values))
+
+
+def _property_files(
+    submission: Submission, spark_home: Path, environ: Mapping[str, str]
+) -> list[Path]:
+    """The property files that spark-submit reads."""
+    given = [Path(name) for name in submission.values("--properties-file")]
+    directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
+    return given or [Path(directory, "spark-defaults.conf")]
 
 
 def _setting_in(properties_file: Path, name: str) -> str | None:

@@ -136,6 +136,26 @@ def test_the_users_own_py_files_stay(home: Path, script: str) -> None:
     assert Path(package).exists()
 
 
+@pytest.mark.parametrize("place", ["conf", "file"])
+def test_files_of_the_users_settings_stay(place: str, home: Path, tmp_path: Path) -> None:
+    job = tmp_path / "t.py"
+    job.write_text("def transform(df):\n    return df\n")
+    settings = {"spark.submit.pyFiles": "a.zip,b.py", "spark.files": "c.csv"}
+    line = "--master yarn "
+    if place == "conf":
+        line += "".join(f"--conf {name}={value} " for name, value in settings.items())
+    else:
+        (home / "conf").mkdir(parents=True)
+        text = "".join(f"{name} {value}\n" for name, value in settings.items())
+        (home / "conf" / "spark-defaults.conf").write_text(text)
+    command = words(f"{line}{job}", home, Wiring(source="t"))
+    assert command[command.index("--py-files") + 1].startswith("a.zip,b.py,")
+    assert command[command.index("--files") + 1] == f"c.csv,{job}"
+    flags = words(f"{line}--py-files d.py --files e.csv {job}", home, Wiring(source="t"))
+    assert flags[flags.index("--py-files") + 1].startswith("d.py,/")  # which Spark prefers
+    assert f"e.csv,{job}" in flags
+
+
 def test_the_zip_is_complete_made_once_and_found_by_spark(tmp_path: Path) -> None:
     first = submit.package_zip(tmp_path)
     assert submit.package_zip(tmp_path) == first
