@@ -82,8 +82,11 @@ class KafkaBroker:
         if self._address is None:
             self._address = broker_processes.first_address(self._launched)
             # Who comes again comes to the same port.
-            if self._properties["listeners"] == DEFAULTS["listeners"]:
-                self._properties["listeners"] = f"PLAINTEXT://{self._address}"
+            first, comma, others = self._properties["listeners"].partition(",")
+            place, _, port = first.strip().rpartition(":")
+            if port == "0":
+                port = self._address.rpartition(":")[2]
+                self._properties["listeners"] = f"{place}:{port}{comma}{others}"
         return self
 
     def stop(self) -> None:

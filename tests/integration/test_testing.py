@@ -126,6 +126,18 @@ def test_records_and_address_outlive_a_stop_and_a_kill() -> None:
         assert values(broker, "t") == [b"stop", b"kill"]
 
 
+def test_the_address_stays_with_listeners_of_ones_own() -> None:
+    listeners = "OURS://localhost:0,PLAINTEXT://127.0.0.1:0"
+    protocols = "OURS:PLAINTEXT,PLAINTEXT:PLAINTEXT"
+    properties = {"listeners": listeners, "listener.security.protocol.map": protocols}
+    with KafkaBroker(properties) as broker:
+        broker.create_topic("t")
+        broker.kill()
+        broker.start()
+        write(broker, "t", "1")  # where it was before
+        assert values(broker, "t") == [b"1"]
+
+
 def test_a_paused_broker_answers_nobody_until_it_goes_on() -> None:
     with KafkaBroker() as broker:
         broker.create_topic("t")
