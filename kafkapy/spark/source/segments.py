@@ -50,17 +50,23 @@ class Replica:
     directory: Path
     base_offsets: tuple[int, ...]
 
-    def log_end_offset(self) -> int:
+    def log_end_offset(self, *, skip_corrupt: bool = False) -> int:
         """The offset after the last whole batch on disk.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE, naming the file.
+            ApiError: CORRUPT_MESSAGE, naming the file; with `skip_corrupt` a warning, and the
+              offset is that of the corrupt batch.
         """
         base = self.base_offsets[-1]
         end = base
         view = _mapped(self._path(base))
-        for _, header in _checked(iter_headers(view), self._path(base)):
-            end = header.next_offset
+        try:
+            for _, header in _checked(iter_headers(view), self._path(base)):
+                end = header.next_offset
+        except ApiError as error:
+            if not skip_corrupt:
+                raise
+            log.warning("%s; the replica ends there", error.message)
         return end
 
     def segments(self, bounds: Bounds, *, skip_aborted: bool = False) -> list[Segment]:
@@ -119,17 +125,19 @@ def find_replicas(paths: Sequence[str]) -> list[Replica]:
     return found
 
 
-def longest(replicas: Iterable[Replica]) -> list[Replica]:
+def longest(replicas: Iterable[Replica], *, skip_corrupt: bool = False) -> list[Replica]:
     """One replica of each partition: the one with the highest log end offset, then the longest
-    one.
+    one. Raises as `Replica.log_end_offset`.
     """
+
+    def reach(one: Replica) -> tuple[int, int]:
+        return one.log_end_offset(skip_corrupt=skip_corrupt), -one.base_offsets[0]
+
     by_partition: dict[TopicPartition, list[Replica]] = {}
     for replica in replicas:
         by_partition.setdefault(replica.topic_partition, []).append(replica)
     return [
-        max(several, key=lambda one: (one.log_end_offset(), -one.base_offsets[0]))
-        if len(several) > 1
-        else several[0]
+        max(several, key=reach) if len(several) > 1 else several[0]
         for _, several in sorted(by_partition.items())
     ]
 

@@ -113,9 +113,11 @@ class SegmentsReader(DataSourceReader):  # type: ignore[misc]
         """The segments to read. Raises ConfigError, and ApiError for corrupt files."""
         options, bounds = self._options, self._bounds
         replicas = [each for each in find_replicas(options.paths) if self._wanted(each)]
+        if not options.all_replicas:
+            replicas = longest(replicas, skip_corrupt=not options.fail_on_data_loss)
         return [
             SegmentPartition(segment, bounds)
-            for replica in (replicas if options.all_replicas else longest(replicas))
+            for replica in replicas
             for segment in replica.segments(bounds, skip_aborted=options.skip_aborted)
         ]
 

@@ -139,6 +139,25 @@ def test_of_several_replicas_the_one_that_reaches_furthest(tmp_path: Path) -> No
     ]
 
 
+def test_a_replica_with_a_corrupt_batch_reaches_as_far_as_can_be_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in "ab":
+        LogBuilder(tmp_path / name).append(count=2).append(count=2).stop()
+    damaged = tmp_path / "a" / "orders-0" / f"{0:020d}.log"
+    data = bytearray(damaged.read_bytes())
+    second = len(data) // 2
+    data[second + 8 : second + 12] = bytes(4)  # no batch is of 0 bytes
+    damaged.write_bytes(data)
+    found = find_replicas([str(tmp_path / name) for name in "ab"])
+    with pytest.raises(ApiError, match=str(damaged)):
+        longest(found)
+    with caplog.at_level(logging.WARNING):
+        (chosen,) = longest(found, skip_corrupt=True)
+    assert chosen.directory.parent.name == "b"
+    assert str(damaged) in caplog.text
+
+
 def test_what_is_no_replica_of_now_is_left_out(tmp_path: Path) -> None:
     LogBuilder(tmp_path).append().stop()
     for name in ("old-1.6fa0b6b0f1d54a1dbb3dbf3ac0ffee00-delete", "empty-0", "notes"):

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThan, InputPartition
 from pyspark.sql.types import StructType
 
-from kafkapy.common.errors import ConfigError
+from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.segments_source import (
     FilteringSegmentsReader,
@@ -84,6 +84,18 @@ def test_topics_are_chosen(root: Path) -> None:
     assert read(subscribe="b") == read(subscribePattern="[b-z]") == [("b", i) for i in range(6)]
     assert read(subscribe="nothing") == []
     assert list(SegmentsReader(parse_segments_options({"path": "/"})).read(InputPartition(0))) == []
+
+
+def test_a_corrupt_replica_does_not_hide_a_whole_one(tmp_path: Path) -> None:
+    for name in "ab":
+        LogBuilder(tmp_path / name).append(count=2).stop()
+    (damaged,) = (tmp_path / "a").glob("*/*.log")
+    damaged.write_bytes(bytes(damaged.stat().st_size))
+    options = {"path": f"{tmp_path / 'a'},{tmp_path / 'b'}"}
+    with pytest.raises(ApiError, match=str(damaged)):
+        SegmentsReader(parse_segments_options(options)).partitions()
+    options["failOnDataLoss"] = "false"
+    assert len(rows(SegmentsReader(parse_segments_options(options)))) == 2
 
 
 def test_filters_choose_files(root: Path) -> None:
