@@ -224,7 +224,7 @@ def _share(size: int, total: int, parts: int) -> int:
 def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
     """`parts` ranges of nearly equal size, empty ones left out."""
     edges = [whole.start]
-    for left in range(parts, 0, -1):
+    for left in range(min(parts, whole.size), 0, -1):
         edges.append(edges[-1] + (whole.end - edges[-1]) // left)
     tp = whole.topic_partition
     return [OffsetRange(tp, a, b) for a, b in pairwise(edges) if a < b]

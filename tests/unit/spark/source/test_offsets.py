@@ -170,6 +170,15 @@ def test_min_partitions_cuts_the_large_ones() -> None:
     assert split_ranges(ranges, 2, None) == ranges
 
 
+def test_there_are_no_more_tasks_than_offsets() -> None:
+    ranges = [OffsetRange(A, 0, 3), OffsetRange(B, 5, 6)]
+    parts = split_ranges(ranges, 2**63 - 1, None)
+    assert [(p.topic_partition, p.start, p.end) for p in parts] == [
+        *((A, i, i + 1) for i in range(3)),
+        (B, 5, 6),
+    ]
+
+
 def test_max_records_bounds_each_task() -> None:
     sizes = [p.size for p in split_ranges([OffsetRange(A, 0, 10)], None, 4)]
     assert sizes == [3, 3, 4]
