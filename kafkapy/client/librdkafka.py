@@ -7,6 +7,7 @@ partition.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -31,7 +32,21 @@ _RENAMED: Final = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
 }
-_BUFFERS: Final = ("socket.send.buffer.bytes", "socket.receive.buffer.bytes")
+# Numbers of which Java's clients take more, such as 2147483647 for "never". To librdkafka 0 is
+# the system's buffer, and no limit of idle time, which are -1 in Java.
+_LIMITS: Final = {
+    "batch.size": (1, 2**31 - 1),
+    "connections.max.idle.ms": (0, 2**31 - 1),
+    "fetch.max.bytes": (1_000_000, 2**31 - 513),
+    "fetch.min.bytes": (1, 100_000_000),
+    "fetch.wait.max.ms": (0, 300_000),
+    "max.poll.interval.ms": (1, 86_400_000),
+    "message.max.bytes": (1000, 1_000_000_000),
+    "request.timeout.ms": (1, 900_000),
+    "socket.receive.buffer.bytes": (0, 100_000_000),
+    "socket.send.buffer.bytes": (0, 100_000_000),
+}
+_NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
 _IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 _IN_ORDER_MAX: Final = 5  # of an idempotent producer
 _DROPPED: Final = frozenset(
@@ -148,9 +163,9 @@ def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
         for name, value in properties.items()
         if name not in _DROPPED and name not in _LEVELS
     }
-    for name in _BUFFERS:
-        if config.get(name) == "-1":
-            config[name] = "0"  # the system's
+    for name, (low, high) in _LIMITS.items():
+        if _NUMBER.fullmatch(config.get(name, "")):
+            config[name] = str(min(max(low, int(config[name])), high))
     security = security_from(properties)
     properties = security.properties
     config |= _stores(properties)

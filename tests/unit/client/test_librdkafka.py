@@ -44,6 +44,22 @@ def test_values_of_java_are_ones_of_librdkafka() -> None:
     assert config["socket.receive.buffer.bytes"] == "0"
 
 
+def test_numbers_that_java_takes_and_librdkafka_does_not_become_the_nearest() -> None:
+    most = str(2**31 - 1)
+    produced = {"batch.size": "0", "request.timeout.ms": most, "max.request.size": most}
+    made = producer_config(produced | {"connections.max.idle.ms": "-1"})
+    Producer(made)
+    assert (made["batch.size"], made["request.timeout.ms"]) == ("1", "900000")
+    assert made["connections.max.idle.ms"] == "0"  # never, as with Java's -1
+    consumed = {"max.poll.interval.ms": most, "fetch.min.bytes": "0", "fetch.max.bytes": "1024"}
+    config = consumer_config(consumed | {"fetch.max.wait.ms": most, "group.id": "g"})
+    confluent_kafka.Consumer(config).close()
+    assert config["max.poll.interval.ms"] == "86400000"
+    confluent_kafka.Consumer(consumer_config({"group.id": "g", "fetch.max.bytes": most})).close()
+    assert producer_config({"request.timeout.ms": "1000"})["request.timeout.ms"] == "1000"
+    assert producer_config({"batch.size": "many"})["batch.size"] == "many"  # refused by its name
+
+
 def test_names_that_differ_are_translated_and_java_only_ones_dropped() -> None:
     config = producer_config(
         {
