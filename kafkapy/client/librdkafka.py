@@ -73,11 +73,12 @@ _JAVA_LOGIN: Final = ("sasl.oauthbearer.", "sasl.login.", "sasl.client.callback.
 _KERBEROS: Final = "sasl.kerberos."  # which are others in librdkafka, though some are named alike
 _LEVELS: Final = frozenset(f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd"))
 _LEVEL_MAX: Final = 12  # of librdkafka's compression.level, whatever the codec
+_COOPERATIVE: Final = "cooperative-sticky"
 _ASSIGNORS: Final = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
-    "StickyAssignor": "cooperative-sticky",
-    "CooperativeStickyAssignor": "cooperative-sticky",
+    "StickyAssignor": _COOPERATIVE,
+    "CooperativeStickyAssignor": _COOPERATIVE,
 }
 # librdkafka's CRC-32 partitioner would part a topic's keys from where Java's producers put them.
 _PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", "message.timeout.ms": "120000"}
@@ -122,7 +123,10 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     strategy = config.get("partition.assignment.strategy")
     if strategy is not None:
         names = [name.strip().rpartition(".")[2] for name in strategy.split(",")]
-        config["partition.assignment.strategy"] = ",".join(_ASSIGNORS.get(n, n) for n in names)
+        chosen = [_ASSIGNORS.get(name, name) for name in names]
+        # librdkafka refuses a mixture; Java's consumer, whose default is one, is eager then.
+        eager = [name for name in chosen if name != _COOPERATIVE]
+        config["partition.assignment.strategy"] = ",".join(eager or chosen)
     return config
 
 

@@ -60,6 +60,16 @@ def test_numbers_that_java_takes_and_librdkafka_does_not_become_the_nearest() ->
     assert producer_config({"batch.size": "many"})["batch.size"] == "many"  # refused by its name
 
 
+def test_the_assignors_that_java_has_by_default_are_accepted() -> None:
+    package = "org.apache.kafka.clients.consumer"
+    both = f"{package}.RangeAssignor,{package}.CooperativeStickyAssignor"
+    config = consumer_config({"group.id": "g", "partition.assignment.strategy": both})
+    confluent_kafka.Consumer(config).close()
+    assert config["partition.assignment.strategy"] == "range"  # which Java uses of the two
+    alone = {"partition.assignment.strategy": f"{package}.CooperativeStickyAssignor"}
+    assert consumer_config(alone)["partition.assignment.strategy"] == "cooperative-sticky"
+
+
 def test_names_that_differ_are_translated_and_java_only_ones_dropped() -> None:
     config = producer_config(
         {
