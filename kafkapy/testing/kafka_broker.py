@@ -71,6 +71,7 @@ class KafkaBroker:
         """
         if self.is_running:
             return self
+        self._forget()  # one that ended by itself
         words = [f"--override={key}={value}" for key, value in self._properties.items()]
         self._launched = broker_processes.launch(words, self.output, is_ours=True)
         try:
@@ -113,6 +114,7 @@ class KafkaBroker:
         """End it, and forget all that it wrote into its temporary directory."""
         if self.is_running:
             self._end(signal.SIGKILL if self._is_temporary else signal.SIGTERM)
+        self._forget()
         self._scratch.cleanup()
 
     def __enter__(self) -> Self:

@@ -138,6 +138,17 @@ def test_the_address_stays_with_listeners_of_ones_own() -> None:
         assert values(broker, "t") == [b"1"]
 
 
+def test_a_broker_that_ended_by_itself_leaves_nothing_open() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    broker = KafkaBroker()
+    for finish in (broker.start, broker.close):
+        broker.start()
+        os.kill(broker.pid, signal.SIGKILL)
+        wait_until(lambda: not broker.is_running, "the broker has ended")
+        finish()
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_paused_broker_answers_nobody_until_it_goes_on() -> None:
     with KafkaBroker() as broker:
         broker.create_topic("t")
