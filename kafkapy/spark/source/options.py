@@ -54,6 +54,7 @@ _DURATION_MS: Final = {
     **dict.fromkeys(("h",), 3_600_000),
     **dict.fromkeys(("d",), 86_400_000),
 }
+_INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 _FETCH_BYTES: Final = "kafka.max.partition.fetch.bytes"
 
@@ -151,13 +152,24 @@ def parse_options(given: Mapping[str, str], *, streaming: bool | None) -> Source
         max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", "15m"),
         min_partitions=_number(options, "minPartitions", low=1),
         max_records_per_partition=_number(options, "maxRecordsPerPartition", low=1),
-        poll_timeout_ms=_number(options, "kafkaConsumer.pollTimeoutMs", low=1) or 120_000,
+        poll_timeout_ms=min(
+            _number(options, "kafkaConsumer.pollTimeoutMs", low=1) or 120_000, _INT32_MAX
+        ),
         fetch_offset_retries=_number_or(options, "fetchOffset.numRetries", 3),
-        fetch_offset_retry_interval_ms=_number_or(options, "fetchOffset.retryIntervalMs", 10),
-        fetch_bytes=_number(options, _FETCH_BYTES, low=1) or FETCH_BYTES_MAX,
+        fetch_offset_retry_interval_ms=min(
+            _number_or(options, "fetchOffset.retryIntervalMs", 10), _INT32_MAX
+        ),
+        fetch_bytes=_fetch_bytes(options),
         commit_group_id=_commit_group_id(options, streaming),
         client_properties=properties,
     )
+
+
+def _fetch_bytes(options: Mapping[str, str]) -> int:
+    size = _number(options, _FETCH_BYTES, low=1) or FETCH_BYTES_MAX
+    if size > _INT32_MAX:
+        raise ConfigError(f"{_FETCH_BYTES} must be at most {_INT32_MAX}, got {size}")
+    return size
 
 
 def _commit_group_id(options: Mapping[str, str], streaming: bool | None) -> str | None:

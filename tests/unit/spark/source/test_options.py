@@ -43,6 +43,19 @@ def test_defaults_of_a_batch_and_a_stream() -> None:
     assert batch.isolation_level == 0
 
 
+def test_times_beyond_those_of_a_client_are_its_longest() -> None:
+    """Spark's options have 64 bits, Kafka's properties have 32."""
+    ages = {
+        "kafkaConsumer.pollTimeoutMs": str(2**63 - 1),
+        "fetchOffset.retryIntervalMs": "2147483648",
+    }
+    options = parse(ages)
+    assert options.poll_timeout_ms == 2**31 - 1
+    assert options.fetch_offset_retry_interval_ms == 2**31 - 1
+    wide = {**REQUIRED, "kafka.max.partition.fetch.bytes": str(2**31)}
+    assert "kafka.max.partition.fetch.bytes must be at most 2147483647" in complaint(wide)
+
+
 def test_names_are_read_in_any_case() -> None:
     options = parse({"FAILONDATALOSS": "False", "includeheaders": "TRUE", "MinPartitions": "7"})
     assert (options.fail_on_data_loss, options.min_partitions) == (False, 7)
