@@ -39,6 +39,8 @@ def connect(host: str, port: int, security: Security, timeout_s: float) -> Trans
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise network_error(host, port, error) from error
+    except UnicodeError as error:  # of IDNA: a part of the name is empty or too long
+        raise network_error(host, port, OSError(str(error))) from error
     if not security.encrypted:
         return plain
     try:

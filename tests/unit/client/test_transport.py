@@ -42,6 +42,12 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
     return made
 
 
+def test_a_name_that_no_host_can_have_is_an_error_of_the_network() -> None:
+    with pytest.raises(ApiError, match=r"ü\.\.de:9092 could not be established: ") as caught:
+        connect("ü..de", 9092, PLAIN, 1)
+    assert caught.value.code is ErrorCode.NETWORK_EXCEPTION
+
+
 def port_of(listener: socket.socket) -> int:
     port: int = listener.getsockname()[1]
     return port
