@@ -386,7 +386,7 @@ def parse_bootstrap_servers(text: str) -> list[tuple[str, int]]:
     for part in comma_separated(text):
         host, separator, port = part.rpartition(":")
         host = host.rpartition("://")[2].strip("[]")
-        is_number = port.isascii() and port.isdigit()
+        is_number = port.isascii() and port.isdigit() and len(port) <= 5
         if not separator or not host or not is_number or int(port) > 65535:
             raise ConfigError(f"Invalid url in bootstrap.servers: {part}")
         servers.append((host, int(port)))
