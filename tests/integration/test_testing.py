@@ -146,7 +146,7 @@ def test_a_broker_that_ended_by_itself_leaves_nothing_open() -> None:
         os.kill(broker.pid, signal.SIGKILL)
         wait_until(lambda: not broker.is_running, "the broker has ended")
         finish()
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_paused_broker_answers_nobody_until_it_goes_on() -> None:

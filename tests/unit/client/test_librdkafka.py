@@ -270,11 +270,6 @@ def test_librdkafkas_own_properties_of_kerberos_pass_through(
     assert "sasl.kerberos.ticket.renew.jitter" not in config
 
 
-def test_a_buffer_memory_that_is_no_number_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"Invalid value 32m for configuration buffer\.memory"):
-        producer_config({"buffer.memory": "32m"})
-
-
 def test_certificates_signed_with_sha_1_are_accepted_where_kafkas_java_does() -> None:
     given = {"security.protocol": "SSL", "kafkapy.ssl.allow.sha1": "true"}
     config = producer_config(given)
