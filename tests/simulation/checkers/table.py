@@ -22,6 +22,7 @@ from tests.simulation.checkers.isr_subsets import IsrSubsets
 from tests.simulation.checkers.leader_epochs import LeaderEpochs
 from tests.simulation.checkers.leader_isrs import LeaderIsrs
 from tests.simulation.checkers.log_starts import LogStarts
+from tests.simulation.checkers.offset_lookups import OffsetLookups
 from tests.simulation.checkers.producer_states import ProducerStates
 from tests.simulation.checkers.reassignments import Reassignments
 from tests.simulation.checkers.share_deliveries import ShareDeliveries
@@ -47,6 +48,7 @@ CHECKERS: tuple[type[Checker], ...] = (
     FlushedLogs,
     ProducerStates,
     LogStarts,
+    OffsetLookups,
     WaitingRequests,
     Tables,
     DeletedTopics,
