@@ -345,7 +345,7 @@ class Courses(FaultTools):
 
     def hung_flush(self) -> bool:
         """The disks of the compacted topic flush nothing while segments are closed and cleaned.
-        Then all its brokers are killed."""
+        Then all its brokers are killed, when nothing is left of what the last cleaning replaced."""
         at, nodes = TopicPartition(TABLE, 0), self.world.nodes
         found: list[Node] = []
 
@@ -362,6 +362,15 @@ class Courses(FaultTools):
                 self._note(f"the brokers of {at} are killed, {found[0].host} has not flushed")
                 self.world.counts["hung flush"] += 1
 
+        def has_deleted() -> bool:
+            return not any(
+                path.endswith(log_names.DELETED_SUFFIX) and path.split("/")[-2] == str(at)
+                for path in found[0].disk.paths()
+            )
+
+        def wait() -> None:
+            self._when(has_deleted, kill, 2 * SECOND_US, 20 * MS_US)
+
         def recover() -> None:
             for process in hung:
                 process.flush_us = 0
@@ -371,7 +380,7 @@ class Courses(FaultTools):
         for process in hung:
             process.flush_us = 20 * SECOND_US
         self.world.events.after(7 * SECOND_US, recover)
-        self._when(has_waited, lambda: self._for(800, 1800, kill), 5 * SECOND_US, 50 * MS_US)
+        self._when(has_waited, lambda: self._for(800, 1800, wait), 5 * SECOND_US, 50 * MS_US)
         self._note(f"the disks of {at} hang when they flush")
         return False  # counted when it happens
 
