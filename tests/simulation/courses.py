@@ -18,7 +18,7 @@ from kafkapy.zk.stores import paths
 from tests.simulation.cluster import TABLE, TOPIC, TRIMMED
 from tests.simulation.ensemble import HOST as ZOOKEEPER
 from tests.simulation.events import MS_US, SECOND_US
-from tests.simulation.fault_tools import FaultTools
+from tests.simulation.fault_tools import FaultTools, files_of, hosted
 from tests.simulation.node import Node
 
 _READ_BYTES: Final = 1 << 20
@@ -72,7 +72,7 @@ class Courses(FaultTools):
         at = self._partition()
         leader, isr, _ = self._state(at)
         node = self.world.nodes.get(leader)
-        partition = None if node is None else _hosted(node, at)
+        partition = None if node is None else hosted(node, at)
         if node is None or partition is None or len(isr) < 2 or node.has_failed_disk:
             return False
         log = partition.log
@@ -110,7 +110,7 @@ class Courses(FaultTools):
             for at in self.cluster.partitions():
                 leader, isr, epoch = self._state(at)
                 for broker_id in self.cluster.assignment(at) or ():
-                    partition = _hosted(self.world.nodes[broker_id], at)
+                    partition = hosted(self.world.nodes[broker_id], at)
                     is_behind = partition is not None and partition.leader_epoch == epoch
                     if leader >= 0 and broker_id not in isr and is_behind:
                         joins.append((leader, broker_id))
@@ -166,7 +166,7 @@ class Courses(FaultTools):
 
         def is_so() -> bool:
             leader = self.world.nodes.get(self._state(at)[0])
-            partition = None if leader is None else _hosted(leader, at)
+            partition = None if leader is None else hosted(leader, at)
             if partition is None or not partition.is_leader:
                 return False
             log = partition.log
@@ -206,7 +206,7 @@ class Courses(FaultTools):
         pairs = [(node.host, follower), (follower, node.host)]
 
         def is_proposed() -> bool:
-            partition = _hosted(node, at)
+            partition = hosted(node, at)
             return partition is not None and partition.in_sync.pending is not None
 
         def heal() -> None:
@@ -263,7 +263,7 @@ class Courses(FaultTools):
         recover = self._slow_threads(process, 2 * SECOND_US)
 
         def is_cleaned() -> bool:
-            partition = _hosted(node, at)
+            partition = hosted(node, at)
             return partition is not None and partition.log.cleaning.in_progress
 
         def move() -> None:
@@ -335,7 +335,7 @@ class Courses(FaultTools):
         killed = []
         for broker_id in self.cluster.assignment(at) or ():
             node = self.world.nodes[broker_id]
-            partition = _hosted(node, at)
+            partition = hosted(node, at)
             if partition is not None:
                 node.kill()
                 low_ms = 100 if node is first else 3000
@@ -351,7 +351,7 @@ class Courses(FaultTools):
 
         def has_waited() -> bool:
             for broker_id in self._state(at)[1]:
-                partition = _hosted(nodes[broker_id], at)
+                partition = hosted(nodes[broker_id], at)
                 if partition is not None and _unflushed(partition.log) > _UNFLUSHED_SEGMENTS:
                     found.append(nodes[broker_id])
             return bool(found)
@@ -363,10 +363,8 @@ class Courses(FaultTools):
                 self.world.counts["hung flush"] += 1
 
         def has_deleted() -> bool:
-            return not any(
-                path.endswith(log_names.DELETED_SUFFIX) and path.split("/")[-2] == str(at)
-                for path in found[0].disk.paths()
-            )
+            paths = files_of(found[0], at)
+            return not any(path.endswith(log_names.DELETED_SUFFIX) for path in paths)
 
         def wait() -> None:
             self._when(has_deleted, kill, 2 * SECOND_US, 20 * MS_US)
@@ -391,7 +389,7 @@ class Courses(FaultTools):
         assigned = self.cluster.assignment(at) or ()
         new = [b for b, n in self.world.nodes.items() if b not in assigned and n.is_serving]
         leader = self.world.nodes.get(self._state(at)[0])
-        partition = None if leader is None else _hosted(leader, at)
+        partition = None if leader is None else hosted(leader, at)
         if leader is None or partition is None or not new:
             return False
         offset = _within_a_batch(leader, partition)
@@ -455,7 +453,7 @@ class Courses(FaultTools):
         target = [others[0], *(b for b in assigned if b != others[0])]
 
         def log() -> UnifiedLog | None:
-            partition = _hosted(node, at)
+            partition = hosted(node, at)
             return partition.log if partition is not None and partition.is_leader else None
 
         def is_flushed() -> bool:
@@ -495,10 +493,6 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
 
-def _hosted(node: Node, at: TopicPartition) -> Partition | None:
-    return next((p for p in node.partitions() if p.topic_partition == at), None)
-
-
 def _unflushed(log: UnifiedLog) -> int:
     """The number of segments above the recovery point."""
     return sum(segment.base_offset >= log.recovery_point for segment in log.segments)
@@ -512,7 +506,7 @@ def _is_unsynced(node: Node, segment: LogSegment) -> bool:
 
 def _has_gap(node: Node, at: TopicPartition) -> bool:
     """Whether compaction has left a gap between two segments of a log."""
-    partition = _hosted(node, at)
+    partition = hosted(node, at)
     if partition is None:
         return False
     with node.unhindered():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.replication.partition import Partition
 from kafkapy.zk.stores import paths
 from tests.simulation.admin import Admin
 from tests.simulation.cluster import OTHERS, RETAINED, TABLE, TOPIC, TRIMMED, Cluster
@@ -14,6 +15,16 @@ from tests.simulation.node import Node
 from tests.simulation.process import THREAD_US, SimProcess
 
 LOOK_EVERY_US: Final = 3 * MS_US
+
+
+def hosted(node: Node, at: TopicPartition) -> Partition | None:
+    """The replica of a partition on a broker."""
+    return next((p for p in node.partitions() if p.topic_partition == at), None)
+
+
+def files_of(node: Node, at: TopicPartition) -> list[str]:
+    """The paths of a partition's files on a broker's disk."""
+    return [path for path in node.disk.paths() if path.split("/")[-2] == str(at)]
 
 
 class FaultTools:

@@ -218,8 +218,8 @@ class SimHistory:
         self._object(GROUP_METADATA_TOPIC, 0, known, what)
 
     def stale_commit(self, known: Answer, group: str, generation: int, member_id: str) -> None:
-        """A commit was accepted from who is no member of the generation; `known` is the answer that
-        made it so."""
+        """A commit was accepted from a process that is not a member of the generation; `known` is
+        the answer by which it is not."""
         what = f"{group} took a commit of {member_id} of generation {generation}, which was over"
         self.object_to_group(known, what)
 

@@ -12,7 +12,7 @@ from kafkapy.replication.partition import Partition
 from kafkapy.zk.stores import paths
 from tests.simulation.cluster import TRIMMED
 from tests.simulation.events import SECOND_US
-from tests.simulation.fault_tools import FaultTools
+from tests.simulation.fault_tools import FaultTools, files_of, hosted
 from tests.simulation.flips import batches_in, place_in_batch
 from tests.simulation.node import Node
 
@@ -148,28 +148,25 @@ class StagedFaults(FaultTools):
         return self._note(f"kill -9 {gone.host}, until {name} is deleted")
 
     def emptied_log(self) -> bool:
-        """Everything in the trimmed topic is deleted while its leader is alone. A follower without
-        its log begins where the leader's log begins and ends, and at this moment the leader loses
-        power: what comes back ends before."""
+        """Everything in the trimmed topic is deleted while its leader is alone. A follower that has
+        lost its log begins a new one at the leader's log end. The leader loses power at this
+        moment, and comes back with a lower log end."""
         plan, at, nodes = self.cluster.plan, TopicPartition(TRIMMED, 0), self.world.nodes
         leader_id, _, _ = self._state(at) if plan.trims else (-1, [], -1)
         leader = nodes.get(leader_id)
         others = [nodes[b] for b in self.cluster.assignment(at) or () if b != leader_id]
-        if leader is None or not leader.is_serving or self.cluster.dark_us >= 0:
+        if leader is None or not leader.is_serving or not others or self.cluster.dark_us >= 0:
             return False
         if any(node.last_power_cut_us >= 0 for node in nodes.values() if node is not leader):
             return False  # one broker of a seed has its power cut alone
         plan.fragile = leader_id
         late = self.world.random.choice(others)
 
-        def partition() -> Partition | None:
-            return next((p for p in leader.partitions() if p.topic_partition == at), None)
-
         def is_alone() -> bool:
             return self._state(at)[:2] == (leader_id, [leader_id]) and not self.admin.is_busy
 
         def trim() -> None:
-            led = partition()
+            led = hosted(leader, at)
             if led is None or self._is_over:
                 return
             end = led.log.high_watermark
@@ -178,15 +175,14 @@ class StagedFaults(FaultTools):
                 self._when(lambda: has_trimmed(end), come_back)
 
         def has_trimmed(offset: int) -> bool:
-            led = partition()
+            led = hosted(leader, at)
             return led is not None and led.log.log_start_offset == offset
 
         def come_back() -> None:
             if late.is_up:
                 return
-            for path in late.disk.paths():
-                if path.split("/")[-2] == str(at):
-                    late.disk.remove(path)
+            for path in files_of(late, at):
+                late.disk.remove(path)
             late.disk.commit_names()
             late.start()
 

@@ -22,7 +22,7 @@ SEEDS = (
     *(144, 152, 165, 174, 180, 182, 186, 216, 219, 230, 238, 241, 247, 255, 256),
 )
 """Together they have every kind of fault and of client."""
-FIRST_NEW_SEED = os.environ.get("KAFKAPY_FIRST_NEW_SEED") or str(randrange(10**9, 2 * 10**9))
+FIRST_NEW_SEED = int(os.environ.get("KAFKAPY_FIRST_NEW_SEED") or randrange(10**9, 2 * 10**9))
 """`scripts/test` draws it, and prints it."""
 NEW_SEEDS = 4
 AT_ONCE = 2
@@ -45,8 +45,7 @@ def test_every_promise_is_kept(outcomes: list[Outcome]) -> None:
 
 
 def test_every_promise_is_kept_in_seeds_that_nobody_has_run() -> None:
-    first = int(FIRST_NEW_SEED)
-    test_every_promise_is_kept(run(range(first, first + NEW_SEEDS)))
+    test_every_promise_is_kept(run(range(FIRST_NEW_SEED, FIRST_NEW_SEED + NEW_SEEDS)))
 
 
 def test_the_seeds_are_no_idle_ones(outcomes: list[Outcome]) -> None:
