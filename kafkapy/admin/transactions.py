@@ -188,7 +188,7 @@ def abort_transaction(
 
 
 def _at_leader(cluster: Cluster, partition: TopicPartition, ask: Callable[[int], Any]) -> Any:
-    """Ask a partition's leader, found anew while the one that was asked leads no more."""
+    """Ask a partition's leader, and look it up again while the asked broker no longer leads."""
 
     def try_once() -> Any:
         try:

@@ -32,8 +32,8 @@ _RENAMED: Final = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
 }
-# Numbers of which Java's clients take more, such as 2147483647 for "never". To librdkafka 0 is
-# the system's buffer, and no limit of idle time, which are -1 in Java.
+# librdkafka's ranges. Java's clients accept more: 2147483647 for "never", and -1 for the system's
+# buffer size and for no limit of idle time, which are 0 here.
 _LIMITS: Final = {
     "batch.size": (1, 2**31 - 1),
     "connections.max.idle.ms": (0, 2**31 - 1),
@@ -115,7 +115,8 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         ConfigError: the group has no name, or a security property is wrong.
         ApiError: no bearer token can be obtained.
     """
-    config = _CONSUMER_DEFAULTS | _translated(_with_group(properties))
+    _check_group(properties)
+    config = _CONSUMER_DEFAULTS | _translated(properties)
     if config.get("auto.offset.reset") == "none":
         config["auto.offset.reset"] = "error"
     if "group.protocol" in config:
@@ -132,19 +133,17 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
 
 def share_consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """The config of a `confluent_kafka.ShareConsumer`. Raises as `consumer_config`."""
-    return _translated(_with_group(properties))
+    _check_group(properties)
+    return _translated(properties)
 
 
-def _with_group(properties: Mapping[str, str]) -> Mapping[str, str]:
-    """The same properties. Raises ConfigError: the group has no name; confluent-kafka would abort
-    the process.
-    """
+def _check_group(properties: Mapping[str, str]) -> None:
+    """Refuse an empty group id, for which confluent-kafka aborts the process."""
     if properties.get("group.id") == "":
         raise ConfigError(
             "To use the group management or offset commit APIs, you must provide a valid group.id"
             " in the consumer configuration."
         )
-    return properties
 
 
 def _level(name: str, value: str) -> str:

@@ -82,7 +82,7 @@ class KafkaBroker:
             raise
         if self._address is None:
             self._address = broker_processes.first_address(self._launched)
-            # Who comes again comes to the same port.
+            # A later start listens on the same port.
             first, comma, others = self._properties["listeners"].partition(",")
             place, _, port = first.strip().rpartition(":")
             if port == "0":

@@ -57,7 +57,7 @@ class Reporter:
         self.tell(f"WARN {error.str()}")
 
 
-# What the broker does not allow, it will not allow the next time either.
+# Errors that last, although librdkafka does not count them as fatal.
 _REFUSALS: Final = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED: ErrorCode.GROUP_AUTHORIZATION_FAILED,
@@ -65,9 +65,9 @@ _REFUSALS: Final = {
 
 
 def raise_if_final(error: KafkaError) -> None:
-    """Check the error that a consumer got instead of a record. librdkafka says once that the topic
-    or the group is forbidden, and then waits for ever; Kafka's consumers fail. Of a consumer that
-    was fenced it names _FATAL, which does not count as fatal.
+    """Check the error that a consumer got instead of a record. librdkafka reports once that the
+    topic or the group is forbidden, and then waits for ever; Kafka's consumers fail. A fenced
+    consumer gets _FATAL, for which `fatal()` is false.
 
     Raises:
         ApiError: the consumer cannot continue.

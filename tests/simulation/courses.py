@@ -363,8 +363,8 @@ class Courses(FaultTools):
                 self.world.counts["hung flush"] += 1
 
         def has_deleted() -> bool:
-            paths = files_of(found[0], at)
-            return not any(path.endswith(log_names.DELETED_SUFFIX) for path in paths)
+            files = files_of(found[0], at)
+            return not any(path.endswith(log_names.DELETED_SUFFIX) for path in files)
 
         def wait() -> None:
             self._when(has_deleted, kill, 2 * SECOND_US, 20 * MS_US)

@@ -70,7 +70,7 @@ def _scram(mechanism: ScramMechanism, credentials: Credentials, nonce: str) -> C
     if not fields["r"].startswith(nonce):
         raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, "The broker changed our SCRAM nonce")
     iterations = int(fields["i"])
-    # Fewer would tell whoever poses as the broker a hash that is quick to search for the password.
+    # A false broker that asks for fewer gets a hash in which a password is found quickly.
     if not ITERATIONS_MIN <= iterations <= _ITERATIONS_MOST:
         raise ApiError(
             ErrorCode.SASL_AUTHENTICATION_FAILED,

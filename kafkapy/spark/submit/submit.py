@@ -263,8 +263,7 @@ def is_local(submission: Submission, spark_home: Path, environ: Mapping[str, str
     masters = submission.values("--master") + submission.values("--remote")
     masters += [value for name, value in submission.confs() if name == "spark.master"]
     if not masters:
-        files = _property_files(submission, spark_home, environ)
-        masters = [value for file in files if (value := _setting_in(file, "spark.master"))]
+        masters = _in_files(submission, spark_home, environ, "spark.master")
     if not masters and environ.get("MASTER"):  # as in SparkSubmitArguments
         masters = [environ["MASTER"]]
     return all(master == "local" or master.startswith("local[") for master in masters)
@@ -276,18 +275,18 @@ def _listed(
     """The items of a setting, of which Spark sees none beside a flag for the same."""
     values = [value for key, value in submission.confs() if key == name][-1:]
     if not values:
-        files = _property_files(submission, spark_home, environ)
-        values = [value for file in files if (value := _setting_in(file, name))]
+        values = _in_files(submission, spark_home, environ, name)
     return comma_separated(",".join(values))
 
 
-def _property_files(
-    submission: Submission, spark_home: Path, environ: Mapping[str, str]
-) -> list[Path]:
-    """The property files that spark-submit reads."""
-    given = [Path(name) for name in submission.values("--properties-file")]
+def _in_files(
+    submission: Submission, spark_home: Path, environ: Mapping[str, str], name: str
+) -> list[str]:
+    """The values of a setting in the property files that spark-submit reads."""
+    given = [Path(file) for file in submission.values("--properties-file")]
     directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
-    return given or [Path(directory, "spark-defaults.conf")]
+    files = given or [Path(directory, "spark-defaults.conf")]
+    return [value for file in files if (value := _setting_in(file, name))]
 
 
 def _setting_in(properties_file: Path, name: str) -> str | None:

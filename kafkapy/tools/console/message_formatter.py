@@ -30,9 +30,10 @@ class Message(NamedTuple):
     """Of a record that a share group delivers."""
 
     def read_headers(self) -> Sequence[tuple[str, bytes | None]]:
-        """
+        """The headers.
+
         Raises:
-            ConfigError: the headers cannot be read.
+            ConfigError: they cannot be read.
         """
         if self.headers is None:
             where = f"{self.topic}-{self.partition} at offset {self.offset}"

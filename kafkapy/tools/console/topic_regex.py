@@ -1,4 +1,4 @@
-"""Says Java's regular expressions in the words of librdkafka, which has POSIX's."""
+"""Translates regular expressions of Java into those of POSIX, which librdkafka uses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _INSIDE: Final = {r"\d": "0-9", r"\w": "A-Za-z0-9_", r"\.": ".", r"\-": ""}
 
 
 def posix_regex(text: str) -> str:
-    """The same expression without what names of topics are matched with in Java and not in POSIX:
-    digits, words in brackets, groups that do not capture. All else is as it was.
+    r"""The expression in POSIX's syntax. Translates `\d` and `\D`, `\w`, `\.` and `\-` in brackets,
+    and groups that do not capture, and leaves the rest as it is.
     """
     found: list[str] = []
     is_inside = has_dash = False

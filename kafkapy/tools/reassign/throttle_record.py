@@ -79,9 +79,9 @@ class ThrottleRecord:
         # The throttles from before are nowhere else: a full disk must not take them away.
         write_atomically(OsFileSystem(), os.path.abspath(self.path), data)
 
-    def restored(self, live: Collection[int]) -> None:
-        """Remove the file once its throttles are set again on the brokers that are alive. Not while
-        a broker is down that came by its throttle here: it gets its earlier one back later.
+    def remove_if_restored(self, live: Collection[int]) -> None:
+        """Remove the file after its throttles were restored on the live brokers. Keep it while a
+        broker is down whose earlier throttle it holds.
         """
         ours = {resource for resource, _, _ in self._rows("set")}
         brokers = {r.broker_id for r in self.read() if r in ours and r.broker_id is not None}

@@ -80,7 +80,7 @@ def _clear(
         env.warn(f"Broker {broker_id} is not alive: its throttles were not looked at.")
     clear_throttles(cluster, live, topics, record.read())
     if not options.dry_run:
-        record.restored(live)
+        record.remove_if_restored(live)
     return clearing_lines(live, topics)
 
 

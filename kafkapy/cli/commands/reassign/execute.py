@@ -153,7 +153,7 @@ class _Throttling:
         for line in clearing_lines(live, topics):
             say(line)
         clear_throttles(self._cluster, live, topics, self._record.read())
-        self._record.restored(live)
+        self._record.remove_if_restored(live)
 
     def _note(self, sets: Throttles) -> None:
         """Note what others have set, and what this run sets.
