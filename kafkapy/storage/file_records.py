@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import (
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -263,6 +264,17 @@ class FileRecords:
                 raise self._corrupt(position)
             yield position, header
             position += header.size
+
+    def check(self, position: int, header: BatchHeader) -> None:
+        """Hold the batch with this header against its CRC.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE.
+        """
+        try:
+            validate_crc(self.read(position, header.size), 0, header)
+        except ApiError as error:
+            raise self._corrupt(position) from error
 
     def _corrupt(self, position: int) -> ApiError:
         return ApiError(

@@ -272,14 +272,18 @@ class LocalLog:
         """
         self.pool.fs.open(self.segments.active.records.path).close()
 
-    def probe_truncation(self, offset: int) -> None:
-        """Raise OSError if descriptors are short, or ApiError if the segment to cut cannot be read,
-        before `truncate_to` removes those behind it.
+    def probe_truncation(self, offset: int) -> int:
+        """Where `truncate_to` would end the log. Raises what would stop it half-way.
+
+        Raises:
+            OSError: descriptors are short.
+            ApiError: the segment to cut cannot be read.
         """
         segment = self.segments[max(self.segments.floor_index(offset), 0)]
-        segment.end_below(offset)
+        end = segment.end_below(offset)[1]
         segment.transaction_index.entries()
         self.probe()
+        return end
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Keep only batches wholly below `offset`.

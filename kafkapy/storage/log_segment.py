@@ -22,6 +22,7 @@ logger = logging.getLogger("kafka.log.LogSegment")
 
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 _RECENT_MAX: Final = 16
+_BEYOND_ALL: Final = 1 << 63
 
 
 class SegmentFiles(NamedTuple):
@@ -339,19 +340,15 @@ class LogSegment:
 
     def next_offset(self) -> int:
         """The offset after the last batch, found from the last index entry on."""
-        position = 0
-        if self.offset_index.count:
-            position = self.offset_index.entry(-1)[1]
-        offset = self.base_offset
-        for _, header in self.records.headers(position):
-            offset = header.next_offset
-        return offset
+        position = self.offset_index.entry(-1)[1] if self.offset_index.count else 0
+        return self._end_below(_BEYOND_ALL, position)[1]
 
     def end_below(self, offset: int) -> tuple[int, int]:
         """(position, next offset) after the last batch that lies wholly below `offset`.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
+            ApiError: CORRUPT_MESSAGE on bytes that cannot be batches, or a batch there with a wrong
+                last offset.
         """
         position = self.offset_index.lookup(offset - 1)
         if 0 < position < self.records.size:
@@ -364,12 +361,20 @@ class LogSegment:
         return self._end_below(offset, 0)
 
     def _end_below(self, offset: int, position: int) -> tuple[int, int]:
-        next_offset = self.base_offset
+        next_offset, last = self.base_offset, None
         for start, header in self.records.headers(position):
             if header.next_offset > offset:
+                self._check_last_offset(start, header)
                 break
-            position, next_offset = start + header.size, header.next_offset
+            position, next_offset, last = start + header.size, header.next_offset, header
+        if last is not None:
+            self._check_last_offset(position - last.size, last)
         return position, next_offset
+
+    def _check_last_offset(self, position: int, header: BatchHeader) -> None:
+        """Damage of records does not matter here: as many of them as offsets prove the header."""
+        if header.last_offset_delta != header.record_count - 1:
+            self.records.check(position, header)
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Drop every batch that holds or follows `offset`, with its index entries. Returns the

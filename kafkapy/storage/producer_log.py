@@ -8,10 +8,11 @@ batches before the last are read from the end of the log (`docs/decisions/0018`)
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError
-from kafkapy.record.batch_header import MAGIC, TRANSACTIONAL_BIT, BatchHeader
+from kafkapy.record.batch_header import MAGIC, NO_PRODUCER_ID, TRANSACTIONAL_BIT, BatchHeader
 from kafkapy.record.control import EndTransactionMarker
 from kafkapy.storage.local_log import LocalLog
 from kafkapy.storage.log_append import appended_marker
@@ -126,16 +127,24 @@ class ProducerLog:
         except ApiError as error:
             logger.error("Producer state of %s is incomplete: %s", local.directory, error)
 
+    def check_rebuild(self, local: LocalLog, start: int, end: int) -> None:
+        """Hold the batches that a rebuild would apply against their CRCs, which it does not read.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE; the state would have producers or transactions that the log
+                does not.
+        """
+        known = [offset for offset in self.snapshots.offsets if start <= offset <= end]
+        for segment, at, header in _batches(local, known[-1] if known else start, end):
+            if header.magic != MAGIC or header.producer_id != NO_PRODUCER_ID:
+                segment.records.check(at, header)
+
     def _replay(self, local: LocalLog, position: int, end: int) -> None:
         """Apply the batches from `position` up to `end` to the state."""
-        for segment in local.segments.from_offset(position) if position < end else ():
-            first = segment.find(max(position, segment.base_offset))
-            for at, header in segment.records.headers(first[0]) if first is not None else ():
-                if header.base_offset >= end:
-                    return
-                if header.producer_id >= 0 and header.magic == MAGIC:
-                    batch = segment.records.read(at, header.size) if header.is_control else b""
-                    self.append(header, header.base_offset, appended_marker(header, batch), None)
+        for segment, at, header in _batches(local, position, end):
+            if header.producer_id >= 0 and header.magic == MAGIC:
+                batch = segment.records.read(at, header.size) if header.is_control else b""
+                self.append(header, header.base_offset, appended_marker(header, batch), None)
 
     def load_snapshot(self, start: int, end: int, now_ms: int) -> int:
         """Load the newest readable snapshot in [start, end]. Returns its offset, or `start`."""
@@ -176,6 +185,18 @@ class ProducerLog:
                 earlier.setdefault(header.producer_id, []).append(batch)
         for producer_id, batches in earlier.items():
             producers[producer_id].recall(batches)
+
+
+def _batches(
+    local: LocalLog, position: int, end: int
+) -> Iterator[tuple[LogSegment, int, BatchHeader]]:
+    """(segment, position in it, header) of the batches from one offset up to another."""
+    for segment in local.segments.from_offset(position) if position < end else ():
+        first = segment.find(max(position, segment.base_offset))
+        for at, header in segment.records.headers(first[0]) if first is not None else ():
+            if header.base_offset >= end:
+                return
+            yield segment, at, header
 
 
 def _precedes(header: BatchHeader, entry: ProducerEntry) -> bool:

@@ -226,7 +226,8 @@ class UnifiedLog:
                 return
             if offset < self.local.log_end_offset:
                 logger.info("[%s] truncating to offset %d", self.topic_partition, offset)
-                self.local.probe_truncation(offset)
+                end = self.local.probe_truncation(offset)
+                self.producers.check_rebuild(self.local, self.log_start_offset, end)
                 with self._disk(changed=True):
                     self.local.truncate_to(offset, now_ms)
                     self.cleaning.truncate(self.segments.active.base_offset)

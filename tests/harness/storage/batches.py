@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import strategies as st
 
 from kafkapy.record.batch_header import (
     HEADER,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
     BatchHeader,
+    iter_headers,
     read_header,
 )
 from kafkapy.record.builder import RecordData, assemble, seal
@@ -52,6 +57,24 @@ def raw_batch(payload: bytes, count: int, codec: int = 0, **fields: int) -> byte
     """A batch of `count` records, so it says, round any payload."""
     header = BatchHeader(0, 0, -1, 2, 0, codec, count - 1, NOW_MS, NOW_MS, -1, -1, -1, count)
     return assemble(header._replace(**fields), payload)
+
+
+def watched_bits(batches: bytes) -> list[int]:
+    """The bits of v2 batches that the CRC covers or the format fixes: the others are of base offset
+    and leader epoch, which may be anything.
+    """
+    found: list[int] = []
+    for at, header in iter_headers(batches):
+        watched = [*range(at + 8, at + LOG_OVERHEAD), *range(at + MAGIC_OFFSET, at + header.size)]
+        found += [8 * byte + bit for byte in watched for bit in range(8)]
+    return found
+
+
+def flip(path: Path, bit: int) -> None:
+    """Flip a bit of a file, the first of each byte being its lowest."""
+    data = bytearray(path.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data)
 
 
 def row_bytes(fields: bytes) -> bytes:

@@ -105,16 +105,18 @@ def test_a_log_that_cannot_be_cut_stays_as_it_is(tmp_path: Path) -> None:
     assert builder.log.producers.state.producers[9].last_sequence == 2
 
 
-def test_damage_before_the_place_does_not_stop_a_truncation_half_way(tmp_path: Path) -> None:
+def test_damage_before_the_place_stops_a_truncation_before_it_begins(tmp_path: Path) -> None:
+    """Without the damaged batches the log would not know its producers and open transactions."""
     builder = LogBuilder(tmp_path, index_interval_bytes="1").append(count=3)
     builder.append().append()
     builder.leader_epoch = 2
     builder.produce(9, 0)
     damage(builder, 0, 0)
     log = builder.log
-    log.truncate_to(5)
-    assert (log.log_end_offset, log.high_watermark, log.epochs.entries()) == (5, 5, [(0, 0)])
-    assert 9 not in log.producers.state.producers
+    with pytest.raises(ApiError, match=r"orders-0/0{20}\.log holds no valid batch at position 0"):
+        log.truncate_to(5)
+    assert (log.log_end_offset, log.epochs.entries()) == (6, [(0, 0), (2, 5)])
+    assert 9 in log.producers.state.producers
 
 
 def test_truncation_above_the_end_only_drops_epochs(tmp_path: Path) -> None:

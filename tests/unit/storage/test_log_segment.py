@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from kafkapy.common.errors import ApiError
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import OsFileSystem
@@ -13,6 +15,7 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment, SegmentFiles
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.plugins.closing import Disk
+from tests.harness.storage.batches import flip, watched_bits
 from tests.harness.storage.log_builder import row
 
 CONFIG = LogConfig(index_interval_bytes=100, segment_index_bytes=100)
@@ -166,12 +169,6 @@ def test_times_are_found_again_after_reopening(tmp_path: Path) -> None:
     assert again.find_by_timestamp(100, 0) is None
 
 
-def flip(path: Path, bit: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[bit // 8] ^= 1 << bit % 8
-    path.write_bytes(data)
-
-
 def test_a_flipped_bit_of_an_index_hides_no_record(tmp_path: Path) -> None:
     """Batches of equal size, so that a wrong position may be another batch's."""
     made = Segment(tmp_path)
@@ -200,6 +197,28 @@ def test_a_flipped_bit_of_an_index_moves_no_truncation(tmp_path: Path) -> None:
         found = [segment.end_below(1000 + i) for i in range(16)]
         assert found == [(at, 1000 + i) for i, at in enumerate(positions)], bit
         flip(path, bit)
+
+
+@pytest.mark.parametrize("end", [1004, 1 << 40], ids=["truncated", "opened"])
+def test_a_flipped_bit_of_a_batch_moves_no_end(tmp_path: Path, end: int) -> None:
+    """Records appended behind a wrong end have the offsets of others, or leave a gap."""
+    made = Segment(tmp_path)
+    for time in (1, 2):
+        made.append(time, 2)
+    path = tmp_path / "00000000000000001000.log"
+    for bit in watched_bits(path.read_bytes()):
+        flip(path, bit)
+        with suppress(ApiError):
+            assert made.segment.end_below(end) == (made.segment.size, 1004), bit
+        flip(path, bit)
+
+
+def test_a_batch_with_damaged_records_is_no_damaged_end(tmp_path: Path) -> None:
+    """Kafka keeps it too: the records before it would be dropped with it for one of its bytes."""
+    made = Segment(tmp_path)
+    made.append(1, 2)
+    flip(tmp_path / "00000000000000001000.log", 8 * made.segment.size - 1)
+    assert made.reopen().next_offset() == 1002
 
 
 def test_a_flipped_bit_of_a_time_index_makes_no_segment_older(tmp_path: Path) -> None:

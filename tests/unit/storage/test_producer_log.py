@@ -12,7 +12,7 @@ from kafkapy.record.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
 from kafkapy.storage import producer_log
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, RECALL_MS
 from tests.harness.cores.ports import NOW_MS
-from tests.harness.storage.batches import raw_batch, row_bytes
+from tests.harness.storage.batches import flip, raw_batch, row_bytes, watched_bits
 from tests.harness.storage.log_builder import LogBuilder
 
 
@@ -128,6 +128,26 @@ def test_after_a_truncation_the_window_is_that_of_what_is_left(tmp_path: Path) -
     builder.log.truncate_to(3)
     assert builder.produce(9, 1).duplicate
     assert builder.produce(9, 3).first_offset == 3
+
+
+def test_no_truncation_learns_from_a_flipped_bit(tmp_path: Path) -> None:
+    """Seed 22000791: a bit was read wrong, and the log had a producer that no client ever was."""
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0)
+    builder.produce(8, 0, is_transactional=True)
+    builder.end_transaction(8, commit=True)
+    size = builder.log.segments.active.size
+    builder.produce(9, 1)
+    known = last_sequences(builder)
+    path = builder.path("00000000000000000000.log")
+    for bit in watched_bits(path.read_bytes()[:size]):
+        flip(path, bit)
+        with pytest.raises(ApiError, match="no valid batch"):
+            builder.log.truncate_to(3)
+        flip(path, bit)
+        assert (builder.log.log_end_offset, last_sequences(builder)) == (4, known)
+    builder.log.truncate_to(3)
+    assert last_sequences(builder) == {9: 0, 8: 0}
 
 
 def test_a_log_that_was_not_written_lately_is_not_searched(tmp_path: Path) -> None:
