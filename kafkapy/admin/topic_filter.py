@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.patterns import PATTERN_ERRORS
 from kafkapy.common.topic_partition import INTERNAL_TOPICS
 
 
@@ -24,7 +25,7 @@ class TopicFilter:
         self._exclude_internal = exclude_internal
         try:
             self._pattern = re.compile(self.text)
-        except (re.error, OverflowError, RecursionError):
+        except PATTERN_ERRORS:
             raise ConfigError(f"{self.text} is an invalid regex.") from None
 
     def allows(self, topic: str) -> bool:

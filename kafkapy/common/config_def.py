@@ -6,13 +6,13 @@ what is wrong. Parsed values are plain Python: int, float, bool, str, list[str] 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_numbers import DOUBLE, real
 
 ConfigValue = int | float | bool | str | list[str] | None
 Validator = Callable[[str, ConfigValue], None]
@@ -211,22 +211,8 @@ def format_value(value: ConfigValue) -> str | None:
     if isinstance(value, list):
         return ",".join(value)
     if isinstance(value, float):
-        return _format_double(value)
+        return real(DOUBLE, value)
     return str(value)
-
-
-def _format_double(value: float) -> str:
-    """`Double.toString`: 1.0E7 where Python prints 10000000.0, 5.0E-4 where it prints 0.0005."""
-    if not math.isfinite(value):
-        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value)
-    from decimal import Decimal
-
-    sign, digits, _ = Decimal(repr(value)).normalize().as_tuple()
-    first, *rest = map(str, digits)
-    exponent = Decimal(repr(value)).adjusted()
-    return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{exponent}"
 
 
 class ConfigDef:

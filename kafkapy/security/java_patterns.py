@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.patterns import PATTERN_ERRORS
 
 _REPLACEMENT_PART: Final = re.compile(r"\\(.)|\$(\d+)|\$\{(\w+)\}|([^\\$])", re.ASCII | re.DOTALL)
 
@@ -18,7 +19,7 @@ def java_pattern(text: str, key: str) -> re.Pattern[str]:
     try:
         # Java's named groups have no P.
         return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", text))
-    except re.error as error:
+    except PATTERN_ERRORS as error:
         raise ConfigError(f"{key}: {text} is not a pattern: {error}") from None
 
 

@@ -1,11 +1,9 @@
-"""Formats numbers and dates like Java's `%f` and `SimpleDateFormat`."""
+"""Formats dates like Java's `SimpleDateFormat`."""
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import datetime
-from struct import Struct
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
@@ -19,54 +17,11 @@ _TOKENS: Final = {
     "mm": "%M",
     "ss": "%S",
 }
-_DIGITS_MAX: Final = 16  # behind the point, of 64 bits
 # The digits of a year that are shown.
 _YEARS: Final = {"yyyy": 0, "yy": 2}
 _CYCLE_YEARS: Final = 400  # after which the calendar is the same
 _CYCLE_S: Final = 146_097 * 86_400
 _PATTERN: Final = re.compile(r"([A-Za-z])\1*|'([^']*)'|[^A-Za-z']+")
-
-
-def ratio(numerator: float, denominator: float) -> float:
-    """Java's division of doubles: infinite or NaN if the denominator is 0."""
-    if denominator:
-        return numerator / denominator
-    return math.nan if numerator == 0 else math.copysign(math.inf, numerator)
-
-
-def decimal(value: float, digits: int) -> str:
-    """`%.<digits>f`."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return f"{value:.{digits}f}"
-
-
-def real(layout: Struct, number: float) -> str:
-    """`Float.toString` or `Double.toString` of a number that has this layout (`>f`, `>d`)."""
-    if not math.isfinite(number) or number == 0:
-        return decimal(number, 1)
-    mantissa, _, power = _shortest(layout, number).partition("e")
-    sign, digits, exponent = "-" * (number < 0), mantissa.lstrip("-").replace(".", ""), int(power)
-    if not -3 <= exponent < 7:
-        return f"{sign}{digits[0]}.{digits[1:]}E{exponent}"
-    if exponent < 0:
-        return f"{sign}0.{'0' * (-exponent - 1)}{digits.rstrip('0')}"
-    whole, fraction = digits[: exponent + 1].ljust(exponent + 1, "0"), digits[exponent + 1 :]
-    return f"{sign}{whole}.{fraction or '0'}"
-
-
-def _shortest(layout: Struct, number: float) -> str:
-    """The fewest digits, two at least, that stand for no other number."""
-    for digits in range(1, _DIGITS_MAX):
-        text = f"{number:.{digits}e}"
-        try:
-            if layout.pack(float(text)) == layout.pack(number):
-                return text
-        except OverflowError:
-            continue  # rounded up, beyond the highest
-    return f"{number:.{_DIGITS_MAX}e}"
 
 
 class DateFormat:

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from typing import BinaryIO, Final, cast
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.patterns import PATTERN_ERRORS
 from kafkapy.tools.state_change_lines import LineFilter
 
 _BUFFER_BYTES: Final = 1 << 20
@@ -38,7 +39,7 @@ def files_matching(pattern: str) -> list[str]:
     directory = directory if slash else "."
     try:
         names = re.compile(expression)
-    except re.error as error:
+    except PATTERN_ERRORS as error:
         raise ConfigError(f"{expression} is an invalid regex: {error}") from None
     try:
         with os.scandir(directory or "/") as found:

@@ -23,6 +23,7 @@ from kafkapy.cli.framework.options import (
 )
 from kafkapy.cli.framework.output import to_json
 from kafkapy.cli.framework.termination import terminable
+from kafkapy.common.patterns import PATTERN_ERRORS
 
 if TYPE_CHECKING:
     from kafkapy.tools.console.console_consumer import Source
@@ -142,7 +143,7 @@ def check(options: ConsoleConsumerOptions) -> None:
     if options.include is not None:
         try:
             re.compile(options.include)
-        except (re.error, OverflowError, RecursionError):
+        except PATTERN_ERRORS:
             raise UsageError(f"{options.include} is an invalid regex.") from None
 
 

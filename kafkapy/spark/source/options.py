@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, TypeVar
 from kafkapy.client.fetch import FETCH_BYTES_MAX
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.patterns import PATTERN_ERRORS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.offsets import (
     EARLIEST,
@@ -217,7 +218,7 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
         if value.strip():
             try:
                 return Subscription(pattern=re.compile(value.strip()))
-            except re.error as error:
+            except PATTERN_ERRORS as error:
                 raise _invalid(
                     "subscribePattern", value, f"a regular expression: {error}"
                 ) from None

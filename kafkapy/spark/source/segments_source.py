@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.patterns import PATTERN_ERRORS
 from kafkapy.spark.source.batch_reader import PUSHDOWN_WORKER
 from kafkapy.spark.source.option_table import SEGMENT_OPTIONS
 from kafkapy.spark.source.pushdown import Bounds, push_filters
@@ -54,7 +55,7 @@ def parse_segments_options(given: Mapping[str, str]) -> SegmentsOptions:
     topics = frozenset(comma_separated(options.get("subscribe", "")))
     try:
         pattern = re.compile(options["subscribepattern"]) if "subscribepattern" in options else None
-    except re.error as error:
+    except PATTERN_ERRORS as error:
         raise ConfigError(f"subscribePattern is not a regular expression: {error}") from None
     return SegmentsOptions(
         paths=paths,

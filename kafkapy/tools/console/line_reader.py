@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.patterns import PATTERN_ERRORS
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -54,7 +55,7 @@ class LineReader:
         try:
             # The only separator that Kafka splits by as a regular expression.
             self._headers_separator = re.compile(separator.encode())
-        except (re.error, OverflowError, RecursionError) as error:
+        except PATTERN_ERRORS as error:
             raise ConfigError(f"headers.separator '{separator}': {error}") from None
 
     def read(self, line: bytes, number: int) -> Line:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.tools.java_format import real
+from kafkapy.common.java_numbers import real
 
 Deserializer = Callable[[bytes], bytes]
 

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer
 
-from kafkapy.tools.java_format import DateFormat, decimal, ratio
+from kafkapy.common.java_numbers import decimal, ratio
+from kafkapy.tools.java_format import DateFormat
 from kafkapy.tools.librdkafka_client import raise_if_final, subscribe
 
 _MEBI: Final = 1024.0 * 1024.0

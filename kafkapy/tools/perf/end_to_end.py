@@ -18,7 +18,7 @@ from confluent_kafka import (
 )
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.tools.java_format import decimal, ratio
+from kafkapy.common.java_numbers import decimal, ratio
 from kafkapy.tools.librdkafka_client import flush
 
 POLL_TIMEOUT_MS: Final = 60_000

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.tools.java_format import decimal, ratio
+from kafkapy.common.java_numbers import decimal, ratio
 from kafkapy.tools.librdkafka_client import flush
 from kafkapy.tools.perf.throughput import Throttle
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from kafkapy.tools.java_format import ratio
+from kafkapy.common.java_numbers import ratio
 from kafkapy.tools.librdkafka_client import flush
 from kafkapy.tools.perf.producer_perf import wait_for
 from kafkapy.tools.perf.throughput import Throttle

@@ -42,6 +42,7 @@ def merger(*words: str) -> Outcome:
         (["--logs", "a", "--topic", "t", "--partitions", "1,x"], "--partitions takes numbers"),
         (["--logs", "/nope"], "/nope: No such file or directory"),
         (["--logs-regex", "/tmp/("], "( is an invalid regex: "),
+        (["--logs-regex", "/tmp/a{99999999999}"], "a{99999999999} is an invalid regex: "),
         (["--logs", "a", "--start-time", "noon"], 'Unparseable date: "noon"'),
         (["--logs", "a", "--timeline", "t"], "--timeline takes TOPIC-PARTITION"),
         (

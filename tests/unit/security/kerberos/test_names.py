@@ -94,6 +94,7 @@ def test_no_rules_and_no_realm_make_no_users() -> None:
         ("RULE:[1:$1]/X", "is not a rule"),
         ("RULE:[1:$1](*)", r"key: \* is not a pattern"),
         ("RULE:[1:$1]s/[/b/", r"key: \[ is not a pattern"),
+        ("RULE:[1:$1](a{99999999999})", r"key: a\{99999999999\} is not a pattern"),
         ("RULE:[1:$2]", r"key: RULE:\[1:\$2\]: \$2 is none of \$0 to \$1"),
         ("RULE:[1:$]", r"\$ is none of \$0 to \$1"),
         ("RULE:[1:$1]s/a/$1/", r"there is no group \$1"),

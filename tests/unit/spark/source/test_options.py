@@ -115,6 +115,7 @@ def test_a_global_timestamp_wins_over_partitions_and_offsets() -> None:
         ({"assign": '{"t":0}'}, 'Expected e.g. {"topicA":[0,1]'),
         ({"subscribePattern": " "}, "Pattern to subscribe is empty as specified value for option"),
         ({"subscribePattern": "("}, "'subscribePattern'"),
+        ({"subscribePattern": "a{99999999999}"}, "'subscribePattern'"),
         ({"subscribe": "t"}, "Option 'kafka.bootstrap.servers' must be specified"),
         ({**REQUIRED, "minPartitions": "0"}, "minPartitions must be positive"),
         ({**REQUIRED, "minPartitions": "many"}, "Invalid value 'many' for option 'minPartitions'"),

@@ -31,6 +31,7 @@ from tests.harness.storage.log_builder import LogBuilder
         ({"path": "/x", "zzz": "a"}, "Unknown option 'zzz' for the kafkapy-segments source."),
         ({"path": "/x", "allReplicas": "yes"}, "Invalid value 'yes' for option 'allReplicas'"),
         ({"path": "/x", "subscribePattern": "("}, "subscribePattern is not a regular expression"),
+        ({"path": "/x", "subscribePattern": "a{99999999999}"}, "is not a regular expression"),
     ],
 )
 def test_what_is_wrong_is_named(options: dict[str, str], words: str) -> None:

@@ -1,0 +1,9 @@
+"""Regular expressions that users give."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+PATTERN_ERRORS: Final = (re.error, OverflowError, RecursionError)
+"""What `re.compile` raises, also for `a{99999999999}` and for thousands of parentheses."""
