@@ -91,6 +91,8 @@ class ListenerAcceptor:
         try:
             host, port = accepted.getpeername()[:2]
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # A client that vanished while it waits for a response would never be found otherwise.
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         except OSError:  # gone already
             accepted.close()
             return

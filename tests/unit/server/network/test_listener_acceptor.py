@@ -203,7 +203,10 @@ Accepting = Callable[[int], Coroutine[Any, Any, None]]
 
 
 def accepting(
-    table: ConnectionTable, scenario: Accepting, context: Callable[[], Any] | None = None
+    table: ConnectionTable,
+    scenario: Accepting,
+    context: Callable[[], Any] | None = None,
+    new_connection: type[Echo] = Echo,
 ) -> None:
     """Run a scenario against a listener PLAINTEXT of echoes with the limits of a table."""
 
@@ -213,7 +216,7 @@ def accepting(
         bound.setblocking(False)
         resources = TlsResources()
         new_tls = None if context is None else partial(TlsTransport, resources, context)
-        acceptor = ListenerAcceptor("PLAINTEXT", bound, table, Echo, now_ms, new_tls)
+        acceptor = ListenerAcceptor("PLAINTEXT", bound, table, new_connection, now_ms, new_tls)
         acceptor.start(5)
         try:
             await scenario(bound.getsockname()[1])
@@ -223,6 +226,23 @@ def accepting(
             bound.close()
 
     in_loop(run)
+
+
+def test_the_system_asks_whether_a_silent_client_is_still_there() -> None:
+    """A client that waits for a response is not idle, and may be gone without a word."""
+    asks = []
+
+    class Noting(Echo):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            accepted = transport.get_extra_info("socket")
+            asks.append(accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+
+    async def scenario(port: int) -> None:
+        assert await echoed(port, None) == b"hello"
+
+    accepting(ConnectionTable(KafkaConfig({})), scenario, new_connection=Noting)
+    assert asks == [1]
 
 
 @pytest.mark.parametrize(
