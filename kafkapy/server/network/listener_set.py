@@ -85,14 +85,18 @@ class ListenerSet:
             if listener.security_protocol != "PLAINTEXT"
         }
 
-        async def change() -> None:
-            async with self._changing:
-                self._config = config
-                await self._have_ready()
-                self._acceptor.change(config, security)
-                logger.info("Listeners: %s", ", ".join(each.name for each in config.listeners))
-                if self.on_change is not None:
-                    await self.on_change(config, self._acceptor.endpoints())
+        def change() -> Coroutine[Any, Any, None]:
+            # Now, not in its turn: later plans must know what will be closed until then.
+            self._config = config
+            return self._change(config, security)
 
         names = tuple(listener.name for listener in config.listeners)
         return ListenerPlan(names, frozenset(x.name for x in kept), security, change)
+
+    async def _change(self, config: KafkaConfig, security: Mapping[str, ListenerSecurity]) -> None:
+        async with self._changing:
+            await self._have_ready()
+            self._acceptor.change(config, security)
+            logger.info("Listeners: %s", ", ".join(each.name for each in config.listeners))
+            if self.on_change is not None:
+                await self.on_change(config, self._acceptor.endpoints())

@@ -104,3 +104,32 @@ def test_a_new_listener_that_cannot_be_secured_is_refused() -> None:
     made = ListenerSet(KafkaConfig(GIVEN), cast(Acceptor, Door()), secure, Door().have_ready)
     with pytest.raises(ConfigError, match="no certificate"):
         made.planned({**GIVEN, "listeners": f"{A},{C}"})
+
+
+def test_a_plan_counts_on_the_changes_that_wait() -> None:
+    """A listener that goes and comes back while an earlier change waits is new: it is secured."""
+    keys_came = asyncio.Event()
+    wanted = (f"{A},{C}", A, f"{A},{B},{C}")
+
+    class Waiting(Door):
+        async def have_ready(self) -> None:
+            await keys_came.wait()
+
+    async def run() -> Door:
+        door = Waiting()
+        made = listeners(door)
+        changes = []
+        for text in wanted:
+            plan = made.planned({**GIVEN, "listeners": text})
+            assert plan is not None
+            changes.append(asyncio.ensure_future(plan.change()))
+            await asyncio.sleep(0)
+        keys_came.set()
+        await asyncio.gather(*changes)
+        return door
+
+    assert asyncio.run(run()).changes == [
+        (["A", "C"], {"C": SECURED}),
+        (["A"], {}),
+        (["A", "B", "C"], {"C": SECURED}),
+    ]
