@@ -126,8 +126,8 @@ class Acceptor:
     def _serve_one(self, name: str, dispatcher: RequestHandler) -> None:
         bound = self._sockets[name]
         backlog = self._config.get_int("socket.listen.backlog.size")
-        new_connection = partial(self._connection, name, dispatcher)
         security = self._security.get(name)
+        new_connection = partial(self._connection, name, dispatcher, security)
         new_tls = None
         if security is not None and security.tls is not None:
             self._tls = self._tls or TlsResources()
@@ -162,11 +162,12 @@ class Acceptor:
                 continue
             self._serve_one(listener.name, self._dispatcher)
 
-    def _connection(self, listener: str, dispatcher: RequestHandler) -> Connection:
+    def _connection(
+        self, listener: str, dispatcher: RequestHandler, security: ListenerSecurity | None
+    ) -> Connection:
         request_bytes_max = self._config.get_int("socket.request.max.bytes")
         wire = ServerConnection(request_bytes_max, self._buffers)
         parts = (listener, dispatcher, self._connections, wire, self._clock.monotonic_ms)
-        security = self._security.get(listener)
         if security is None:
             return Connection(*parts)
         if security.sasl is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +12,10 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.network.acceptor import Acceptor
 from kafkapy.server.network.connection_table import ConnectionTable
+from kafkapy.server.network.sasl_connection import SaslConnection
+from kafkapy.server.security.listener_security import ListenerSecurity, SaslSettings
 from tests.harness.cores.ports import ManualClock
+from tests.harness.scripted.scripted_node import in_loop
 
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 
@@ -58,3 +61,22 @@ def test_a_port_that_is_taken_is_told_with_the_process_that_has_it() -> None:
         said = rf"listeners={listener} cannot be bound: Address already in use by process"
         with pytest.raises(ConfigError, match=rf"{said} {os.getpid()} \("):
             acceptor.bind()
+
+
+def test_a_connection_is_as_secure_as_its_listener_was() -> None:
+    """A handshake of TLS may end after the change that takes its listener away."""
+    plain = {"listeners": "PLAINTEXT://127.0.0.1:0"}
+    both = KafkaConfig({"listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"})
+    security = ListenerSecurity(None, SaslSettings({}, 1, 0.0), cast(Any, None))
+    table = ConnectionTable(KafkaConfig(plain))
+
+    async def run() -> None:
+        acceptor = Acceptor(both, table, ManualClock(), {"SASL_PLAINTEXT": security})
+        acceptor.bind()
+        acceptor.serve(cast(Any, None))
+        late = acceptor._servers["SASL_PLAINTEXT"]._new_connection
+        acceptor.change(KafkaConfig(plain), {})
+        assert type(late()) is SaslConnection
+        acceptor.stop_accepting()
+
+    in_loop(run)
