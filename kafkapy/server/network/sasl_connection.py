@@ -16,6 +16,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.sasl_authenticator import SaslAuthenticator, SaslLogin, SaslStep
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.network.connection import Connection
+from kafkapy.server.network.request_memory import Lease
 
 if TYPE_CHECKING:
     from kafkapy.server.network.connection_table import ConnectionTable
@@ -52,6 +53,7 @@ class SaslConnection(Connection):
     ) -> None:
         super().__init__(listener, dispatcher, table, wire, now_ms)
         wire.allow(settings.receive_bytes_max)
+        self._lease = None  # logins are bounded by their size and their number
         self._settings = settings
         self._request_bytes_max = request_bytes_max
         self._authenticator: SaslAuthenticator | None = SaslAuthenticator(settings.mechanisms)
@@ -101,6 +103,8 @@ class SaslConnection(Connection):
         counts, key = self._table.logins, (self.listener, login.mechanism)
         if self._login is None:
             self._table.unauthenticated.end(self)
+            if self._table.memory is not None:
+                self._lease = Lease(self._table.memory, self._adjust_reading)
             counts.succeeded[key] += 1
         else:
             counts.renewed[key] += 1

@@ -72,13 +72,14 @@ class Client:
         delay_s: float = 0.0,
         mechanism: SaslMechanism | None = None,
         server: type[PlainServer] = PlainServer,
+        properties: dict[str, str] | None = None,
     ) -> None:
         self.now_ms = 0
         self.dispatcher = FakeDispatcher()
         self.transport = FakeTransport()
         users = {"alice": "secret", "bob": "other"}
         mechanism = mechanism or SaslMechanism(lambda: server(users), session_max_ms)
-        self.table = ConnectionTable(KafkaConfig({}))
+        self.table = ConnectionTable(KafkaConfig(properties or {}))
         self.table.unauthenticated = self.waiting = Waiting()  # type: ignore[assignment]
         self.connection = SaslConnection(
             "SASL",
@@ -286,3 +287,25 @@ def test_a_token_is_known_by_its_connection() -> None:
     client.now_ms = 51
     assert not client.asks()
     assert client.transport.closing
+
+
+def test_the_memory_for_requests_is_for_clients_that_have_logged_in() -> None:
+    """Otherwise any client can take it with the sizes of logins that it never finishes."""
+    pool = {"queued.max.request.bytes": "1000", "socket.request.max.bytes": "1000"}
+    client = Client(properties=pool)
+    memory = client.table.memory
+    assert memory is not None
+    login = encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 1, 5, "c")
+    client.sends(login[:-1])
+    assert memory.available_bytes == 1000
+    memory.give_back(-1000)
+    client.sends(login[-1:])
+    client.says(SaslAuthenticateRequest(auth_bytes=b"\0alice\0secret"), 2)
+    assert client.transport.reading
+    client.sends((900).to_bytes(4, "big"))
+    assert not client.transport.reading
+    memory.give_back(1000)
+    assert client.transport.reading
+    assert memory.available_bytes == 100
+    client.connection.connection_lost(None)
+    assert memory.available_bytes == 1000
