@@ -101,7 +101,7 @@ class Connection(asyncio.BufferedProtocol):
         self._mute: asyncio.TimerHandle | None = None
         self._on_closed: Callable[[], None] | None = None
         self._muted_until_ms = 0
-        self._waiting: deque[memoryview] = deque()
+        self._waiting: deque[bytes] = deque()
         self._queued_bytes = 0
         self._given_bytes = 0  # of responses, to the transport or its sender
         self._taken_bytes = 0  # of those, by the peer at the last look, and when that changed
@@ -250,8 +250,9 @@ class Connection(asyncio.BufferedProtocol):
         waiting = self._waiting
         for frame in frames:
             if waiting or not self._may_handle():
-                # The frame lies in a buffer that the next read overwrites.
-                waiting.append(memoryview(bytes(frame)))
+                # The frame lies in a buffer that the next read overwrites. A view takes 184 bytes,
+                # and a client can send 65,536 empty frames at once.
+                waiting.append(bytes(frame))
             else:
                 self._handle(frame)
         self._flush()
@@ -363,7 +364,7 @@ class Connection(asyncio.BufferedProtocol):
         if waiting:
             try:
                 while waiting and self._may_handle():
-                    self._handle(waiting.popleft())
+                    self._handle(memoryview(waiting.popleft()))
             except ProtocolViolation as violation:
                 self._violated(violation)
             self._flush()

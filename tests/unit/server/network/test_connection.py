@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,19 @@ def test_a_parked_fetch_holds_the_requests_behind_it(client: Client) -> None:
     fetch.complete([b"<1>"])
     assert client.transport.sent == b"<1><2>"
     assert client.transport.reading
+
+
+def test_requests_that_wait_take_little_more_than_their_bytes(client: Client) -> None:
+    """Any client can have them wait, before its login too, and they may be tiny."""
+    client.connection.pause_writing()
+    received = frame(1) * (4000 // len(frame(1)))
+    tracemalloc.start()
+    client.send(received)
+    taken_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken_bytes < 8 * len(received)
+    client.connection.resume_writing()
+    assert len(client.dispatcher.seen) == len(received) // len(frame(1))
 
 
 def test_a_client_that_does_not_read_is_not_read_from(client: Client) -> None:
