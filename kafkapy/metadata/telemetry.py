@@ -23,6 +23,7 @@ from kafkapy.metadata.client_metrics import (
     parse_subscription,
     requested_of,
 )
+from kafkapy.metadata.otlp import LABEL_CHARS_MAX
 
 INSTANCES_MAX: Final = 16_384
 EXPIRY_MS_MIN: Final = 60_000
@@ -164,6 +165,8 @@ class ClientTelemetry:
             client = client._replace(client_instance_id=str(instance_id))
             requested = requested_of(client, self._subscriptions.values())
             subscription_id = _subscription_id(instance_id, requested)
+            # As much as is shown: a name may be as long as a request, and outlives its connection.
+            client = ClientInformation(*(text[:LABEL_CHARS_MAX] for text in client))
             instance = Instance(client, self._version, requested, subscription_id)
             self.instances[instance_id] = instance
             if len(self.instances) > INSTANCES_MAX:

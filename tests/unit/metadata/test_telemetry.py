@@ -8,6 +8,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.metadata import telemetry
 from kafkapy.metadata.client_metrics import ClientInformation
+from kafkapy.metadata.otlp import LABEL_CHARS_MAX
 from kafkapy.metadata.telemetry import ClientTelemetry, Instance, Push
 from tests.harness.cores.ports import SeededRandom
 
@@ -55,6 +56,17 @@ def test_a_new_client_gets_an_id_and_its_subscriptions(world: World) -> None:
     assert not world.id.is_zero
     assert world.instance.requested == (("a",), INTERVAL_MS)
     assert world.instance.client.client_instance_id == str(world.id)
+
+
+def test_long_names_of_a_client_select_and_are_kept_in_short(world: World) -> None:
+    """A client chooses them, up to a request's size each, and its instance outlives it."""
+    long = "a" * 10_000
+    world.telemetry.subscribe("long", {"metrics": "b", "match": "client_id=a{1000}.*z"})
+    world.telemetry.subscribe("longer", {"metrics": "c", "match": "client_software_name=a*b"})
+    client = CLIENT._replace(client_id=f"{long}z", client_software_name=f"{long}b")
+    _, instance = world.telemetry.get(0, ZERO_UUID, client)
+    assert instance.requested.metrics == ("a", "b", "c")
+    assert max(map(len, instance.client)) == LABEL_CHARS_MAX
 
 
 def test_the_first_push_may_be_early_and_the_others_are_not(world: World) -> None:
