@@ -20,6 +20,10 @@ ELEMENTS_MAX: Final = 5_000
 """Of a push: resources, scopes, metrics and points. A client may not have more series anyway, and
 a megabyte has room for half a million that are empty.
 """
+PUSH_LABEL_CHARS_MAX: Final = 1 << 22
+"""Of all points of a push together: each has the labels of its resource, which are sent once. A
+client may keep a quarter of it.
+"""
 BUCKETS_MAX: Final = 200
 NAME_CHARS_MAX: Final = 250
 LABEL_CHARS_MAX: Final = 250
@@ -84,7 +88,7 @@ class Point(NamedTuple):
 
 class Pushed(NamedTuple):
     """The points of one push, and the number of those that were dropped; what is beyond
-    `ELEMENTS_MAX` counts as one."""
+    `ELEMENTS_MAX` or `PUSH_LABEL_CHARS_MAX` counts as one."""
 
     points: list[Point]
     dropped: int
@@ -105,11 +109,14 @@ def read_points(data: bytes, client_labels: Mapping[str, str]) -> Pushed:
     except DecodeError as error:
         raise ValueError(str(error)) from None
     points: list[Point] = []
-    dropped = 0
+    dropped = label_chars = 0
     elements = _elements(parsed, client_labels)
     for element in islice(elements, ELEMENTS_MAX):
         if isinstance(element, Point):
             points.append(element)
+            label_chars += len(element.labels)
+            if label_chars > PUSH_LABEL_CHARS_MAX:
+                break
         else:
             dropped += element
     return Pushed(points, dropped + any(True for _ in elements))

@@ -170,6 +170,15 @@ def test_points_and_labels_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert labels.count("v") == otlp.LABELS_MAX * otlp.LABEL_CHARS_MAX
 
 
+def test_the_labels_of_a_push_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each point has all labels of its resource, which are sent once."""
+    monkeypatch.setattr(otlp, "PUSH_LABEL_CHARS_MAX", 10_000)
+    many = tuple(attribute(f"k{n}", string_value="v" * 250) for n in range(30))
+    points = [NumberDataPoint(as_int=n) for n in range(100)]
+    pushed = read_points(data(gauge("g", *points), resource=many), {})
+    assert (len(pushed.points), pushed.dropped) == (2, 1)
+
+
 def test_what_is_not_otlp_is_an_error() -> None:
     with pytest.raises(ValueError):
         read_points(b"\xff\xff", {})
