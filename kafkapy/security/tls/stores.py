@@ -47,7 +47,9 @@ def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
     allow_sha1(context, properties)
     if not properties.text("ssl.endpoint.identification.algorithm", "https"):
         context.check_hostname = False
-    if not load_trust(context, properties):
+    if load_trust(context, properties):
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as Java: each of them is an anchor
+    else:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     load_identity(context, properties)
     _negotiate(context, properties)
@@ -70,7 +72,9 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
     if client_auth != "none":
         required = client_auth == "required"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-        if not trusts:
+        if trusts:
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        else:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
     _negotiate(context, properties)
     return context

@@ -36,6 +36,18 @@ def make_identity(directory: Path, name: str, host: str = "localhost") -> Path:
     return both
 
 
+def make_authority(directory: Path, name: str, issuer: str | None = None) -> None:
+    """The certificate of an authority, `name`.crt with its key, signed by `issuer` or itself."""
+    ca = ("-addext", "basicConstraints=critical,CA:TRUE")
+    by = () if issuer is None else ("-CA", f"{issuer}.crt", "-CAkey", f"{issuer}.key")
+    command = [
+        *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-subj", f"/CN={name}", *ca),
+        *("-pkeyopt", "ec_paramgen_curve:prime256v1", *by),
+        *("-keyout", f"{name}.key", "-out", f"{name}.crt"),
+    ]
+    subprocess.run(command, check=True, capture_output=True, cwd=directory)
+
+
 def make_pkcs12(identity: Path, password: str, *more: str) -> Path:
     """The key and certificate of an identity as a PKCS12 store, by openssl with `more` words."""
     store = identity.with_suffix(".p12")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import ssl
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from tests.harness.security.certificates import (
     can_keytool,
     can_make,
     keytool,
+    make_authority,
     make_identity,
     make_pkcs12,
     make_pkcs12_of,
@@ -231,19 +231,9 @@ def test_the_issuers_follow_in_order(tmp_path: Path) -> None:
     if not can_make("chains in PKCS12 stores"):
         return
 
-    def sign(name: str, issuer: str | None) -> None:
-        ca = ("-addext", "basicConstraints=critical,CA:TRUE")
-        by = () if issuer is None else ("-CA", f"{issuer}.crt", "-CAkey", f"{issuer}.key")
-        command = [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-subj", f"/CN={name}", *ca),
-            *("-pkeyopt", "ec_paramgen_curve:prime256v1", *by),
-            *("-keyout", f"{name}.key", "-out", f"{name}.crt"),
-        ]
-        subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
-
-    sign("root", None)
-    sign("middle", "root")
-    sign("leaf", "middle")
+    make_authority(tmp_path, "root")
+    make_authority(tmp_path, "middle", "root")
+    make_authority(tmp_path, "leaf", "middle")
     texts = {n: (tmp_path / f"{n}.crt").read_text() for n in ("leaf", "middle", "root")}
     (tmp_path / "others.crt").write_text(texts["root"] + texts["middle"])
     leaf = tmp_path / "leaf.pem"

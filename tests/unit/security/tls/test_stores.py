@@ -11,7 +11,8 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
 from kafkapy.security.tls.stores import client_context, openssl_cipher, server_context
-from tests.harness.security.certificates import can_make, make_identity
+from kafkapy.server.security.tls_check import check_handshake
+from tests.harness.security.certificates import can_make, make_authority, make_identity
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +145,40 @@ def test_cipher_suites_choose_the_versions_too() -> None:
 )
 def test_cipher_names(java: str, openssl: str) -> None:
     assert openssl_cipher(java) == openssl
+
+
+@pytest.mark.parametrize("trusted", ["root", "middle", "leaf"])
+def test_each_certificate_of_a_truststore_is_trusted(tmp_path: Path, trusted: str) -> None:
+    """Java needs no chain up to one that has signed itself."""
+    if not can_make("truststores of authorities below others"):
+        return
+    make_authority(tmp_path, "root")
+    make_authority(tmp_path, "middle", "root")
+    make_authority(tmp_path, "leaf", "middle")
+    shown = [(tmp_path / name).read_text() for name in ("leaf.key", "leaf.crt", "middle.crt")]
+    (tmp_path / "leaf.pem").write_text("".join(shown))
+    given = {
+        "ssl.keystore.location": str(tmp_path / "leaf.pem"),
+        "ssl.truststore.location": str(tmp_path / f"{trusted}.crt"),
+        "ssl.endpoint.identification.algorithm": "",
+    }
+    properties = PrefixedProperties(given)
+    check_handshake(client_context(properties), server_context(properties, "required"))
+
+
+def test_a_certificate_of_an_authority_beside_the_trusted_one_is_refused(tmp_path: Path) -> None:
+    if not can_make("truststores of authorities below others"):
+        return
+    for name, issuer in (("root", None), ("ours", "root"), ("theirs", "root")):
+        make_authority(tmp_path, name, issuer)
+    make_authority(tmp_path, "leaf", "theirs")
+    shown = [(tmp_path / f"{name}").read_text() for name in ("leaf.key", "leaf.crt", "theirs.crt")]
+    (tmp_path / "leaf.pem").write_text("".join(shown))
+    given = {
+        "ssl.keystore.location": str(tmp_path / "leaf.pem"),
+        "ssl.truststore.location": str(tmp_path / "ours.crt"),
+        "ssl.endpoint.identification.algorithm": "",
+    }
+    properties = PrefixedProperties(given)
+    with pytest.raises(ssl.SSLError):
+        check_handshake(client_context(properties), server_context(properties, "required"))
