@@ -17,9 +17,9 @@ Replace = Callable[[re.Match[str]], str]
 def java_pattern(text: str, key: str) -> re.Pattern[str]:
     """Compile a pattern in Java's syntax. Raises ConfigError: it is malformed."""
     try:
-        # Java's named groups have no P.
-        return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", text))
-    except PATTERN_ERRORS as error:
+        # Java's named groups have no P, and its classes and cases are those of ASCII.
+        return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", text), re.ASCII)
+    except (*PATTERN_ERRORS, ValueError) as error:
         raise ConfigError(f"{key}: {text} is not a pattern: {error}") from None
 
 

@@ -32,3 +32,23 @@ def test_a_replacement_that_java_would_refuse(replacement: str) -> None:
 def test_a_pattern_that_is_none() -> None:
     with pytest.raises(ConfigError, match=r"^rules: \( is not a pattern: "):
         java_pattern("(", "rules")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("(?i)kafka", "\u212aafka"),  # the sign of Kelvin, a small k in Unicode
+        ("(?i)ssl", "\u017fsl"),
+        (r"\d+", "\u0661"),
+        (r"\w+", "\xe9"),
+    ],
+)
+def test_classes_and_cases_are_of_ascii(pattern: str, text: str) -> None:
+    """Otherwise a letter like another one makes a user of another one."""
+    assert java_pattern(pattern, "rules").fullmatch(text) is None
+
+
+@pytest.mark.parametrize("pattern", ["(?u)a", "a{99999999999}"])
+def test_a_pattern_that_only_java_reads_is_refused(pattern: str) -> None:
+    with pytest.raises(ConfigError, match=r"^rules: .* is not a pattern: "):
+        java_pattern(pattern, "rules")
