@@ -152,7 +152,8 @@ class ListenerAcceptor:
         loop = asyncio.get_running_loop()
         try:
             if new_tls is None:
-                await loop.connect_accepted_socket(self._new_connection, accepted)
+                beginning = loop.connect_accepted_socket(self._new_connection, accepted)
+                await _begun(loop.create_task(beginning))
             else:
                 new_protocol = partial(new_tls, self._new_connection)
                 _, tls = await loop.connect_accepted_socket(new_protocol, accepted)
@@ -178,6 +179,23 @@ class ListenerAcceptor:
             logger.info("Failed authentication with %s (SSL handshake failed: %s)", peer, reason)
         finally:
             self._table.unauthenticated.end(handshake)
+
+
+async def _begun(beginning: asyncio.Task[Any]) -> None:
+    """Wait until a connection has begun. If this is cancelled, it ends then: uvloop tells the
+    protocol of no end if the beginning itself is cancelled.
+    """
+    try:
+        await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        beginning.add_done_callback(_end_begun)
+        raise
+
+
+def _end_begun(beginning: asyncio.Task[Any]) -> None:
+    if not beginning.cancelled() and beginning.exception() is None:
+        transport, _ = beginning.result()
+        transport.abort()
 
 
 def _cancel_begun(task: asyncio.Task[None]) -> None:

@@ -245,6 +245,40 @@ def test_the_system_asks_whether_a_silent_client_is_still_there() -> None:
     assert asks == [1]
 
 
+def test_a_connection_that_begins_while_its_listener_is_closed_ends() -> None:
+    """Otherwise it would count until the broker ends."""
+    events = []
+
+    class Noting(Echo):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            events.append("made")
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            events.append("lost")
+
+    table = ConnectionTable(KafkaConfig({}))
+    admit = table.admit
+
+    async def scenario(port: int) -> None:
+        def admitted(listener: str, host: str) -> str | None:
+            accepts = asyncio.current_task()
+            assert accepts is not None
+            asyncio.get_running_loop().call_soon(accepts.cancel)  # as `close` does
+            return admit(listener, host)
+
+        table.admit = admitted  # type: ignore[method-assign]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            assert await reader.read() == b""
+        except ConnectionError:
+            pass
+        writer.transport.abort()
+
+    accepting(table, scenario, new_connection=Noting)
+    assert (events, table.limits.total) == (["made", "lost"], 0)
+
+
 @pytest.mark.parametrize(
     "properties",
     [
