@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.jopt import refuse_bytes
 from kafkapy.cli.framework.live_line import LiveLine
 from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, properties_of, values
 from kafkapy.cli.framework.output import Report, Table, show
@@ -74,10 +75,13 @@ def run(options: EndToEndOptions, env: Environment) -> ExitStatus:
 def parse_words(words: list[str]) -> Arguments:
     """
     Raises:
-        UsageError: the wrong number of words, numbers that are none, or other acks than 1 and all.
+        UsageError: the wrong number of words, numbers that are none, other acks than 1 and all, or
+            a word that is not UTF-8.
     """
     if len(words) not in (5, 6):
         raise UsageError(USAGE)
+    for word in words[:5]:
+        refuse_bytes(word, "argument")
     servers, topic, messages, acks, size = words[:5]
     if not messages.isdecimal() or not size.isdecimal():
         raise UsageError(USAGE)

@@ -15,6 +15,8 @@ from kafkapy.cli.framework.exit_status import UsageError
 # Patterns, compiled by whoever uses one first: most starts of a command use none.
 _NUMBER: Final = r"-\d+(\.\d+)?"
 _INTEGER: Final = r"[+-]?\d+"
+# In the metavars of paths, which may have any bytes.
+_PATHS: Final = ("FILE", "DIR")
 
 
 class OptionSpec(NamedTuple):
@@ -140,8 +142,22 @@ def value_of(spec: OptionSpec, texts: list[str]) -> Any:
     return values[0]
 
 
+def refuse_bytes(text: str, what: str) -> None:
+    """Check that a word can be sent: librdkafka crashes by one that cannot.
+
+    Raises:
+        UsageError: the command line had bytes that are not UTF-8.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"The {what} is not UTF-8: {text!a}") from None
+
+
 def _converted(spec: OptionSpec, text: str) -> Any:
     if spec.kind in ("str", "list[str]"):
+        if not any(path in spec.metavar for path in _PATHS):
+            refuse_bytes(text, f"argument of option {spec.names[0]}")
         return text
     if spec.kind in ("int", "float"):
         try:

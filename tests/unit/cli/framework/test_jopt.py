@@ -135,3 +135,15 @@ def test_options_of_another_program_go_with_its_words() -> None:
     found = parse(words, SPECS, verbatim=True, foreign_flags={"-v"})
     assert found.values == {"topic": ["t"]}
     assert found.operands == words[2:]
+
+
+def test_words_that_are_not_utf_8_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"The argument of option topic is not UTF-8: 'a\\udcff'"):
+        read(["--topic", "a\udcff"])
+    with pytest.raises(UsageError, match="The argument of option config is not UTF-8"):
+        read(["--config", "a", "--config", "\udcff"])
+
+
+@pytest.mark.parametrize("metavar", ["FILE", "DIR,..."])
+def test_paths_may_have_any_bytes(metavar: str) -> None:
+    assert value_of(OptionSpec(("files",), metavar=metavar), ["a\udcff"]) == "a\udcff"
