@@ -141,6 +141,7 @@ def make(client: Callable[..., C], config: Mapping[str, Any], reporter: Reporter
     Raises:
         ConfigError: a value is not allowed.
     """
+    _refuse_halves(config)
     silent = logging.Logger("librdkafka")
     silent.addHandler(logging.NullHandler())
     left: dict[str, Any] = dict(config)
@@ -154,3 +155,14 @@ def make(client: Callable[..., C], config: Mapping[str, Any], reporter: Reporter
                 raise ConfigError(said) from error
             reporter.tell(f"WARN The configuration '{unknown[1]}' was supplied but is not known.")
             del left[unknown[1]]
+
+
+def _refuse_halves(config: Mapping[str, Any]) -> None:
+    """Refuse half of a letter, as an escape in a file can give it: librdkafka ends the process."""
+    for name, value in config.items():
+        try:
+            f"{name}={value}".encode()
+        except UnicodeEncodeError:
+            # Without the value: it may be a secret.
+            said = f"Invalid value for configuration {name!a}: half of a letter"
+            raise ConfigError(said) from None

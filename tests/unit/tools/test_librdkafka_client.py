@@ -30,6 +30,12 @@ def test_a_bad_value_is_named() -> None:
         make(Producer, {"compression.type": "zip"}, Reporter([].append))
 
 
+def test_half_of_a_letter_is_refused() -> None:
+    # In a process that it would end, this test would be the last.
+    with pytest.raises(ConfigError, match=r"'group\.id': half of a letter"):
+        make(Consumer, {"group.id": "\ud800", "bootstrap.servers": "localhost:1"}, Reporter(print))
+
+
 def test_a_consumer_ends_by_an_error_of_which_librdkafka_says_only_that_it_is_fatal() -> None:
     """Fenced at a heartbeat: a tool that read on would wait for ever."""
     with pytest.raises(ApiError, match="fenced"):
