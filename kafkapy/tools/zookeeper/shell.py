@@ -276,7 +276,10 @@ class ZooKeeperShell:
         if not number.isdecimal() or int(number) >= len(self._lines) - 1:
             raise ShellError("Command index out of range")
         self._lines.pop()
-        self.run_line(self._lines[int(number)])
+        line = self._lines[int(number)]
+        if shlex.split(line)[0] == "redo":
+            raise ShellError("No redoing redos")  # one that was out of range may be itself
+        self.run_line(line)
 
     def count(self, flags: dict[str, str], operands: list[str]) -> None:
         self._say(str(sum(1 for _ in self._below(operands[0])) - 1))

@@ -194,6 +194,14 @@ def test_lines_of_a_prompt_are_kept_and_done_again() -> None:
         shell.run_line("redo 9")
 
 
+def test_a_redo_is_not_done_again() -> None:
+    shell = ZooKeeperShell(Tree(), print, print)
+    with pytest.raises(ShellError, match="Command index out of range"):
+        shell.run_line("redo 0")
+    with pytest.raises(ShellError, match="No redoing redos"):
+        shell.run_line("redo 0")
+
+
 def test_what_is_not_utf_8_is_not_kept() -> None:
     said: list[str] = []
     shell = ZooKeeperShell(Tree(), said.append, said.append)
