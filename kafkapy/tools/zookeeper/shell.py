@@ -134,7 +134,7 @@ class ZooKeeperShell:
         command = _COMMANDS.get(name)
         if command is None:
             raise ShellError(f"Command not found {name}: one of {', '.join(sorted(_COMMANDS))}")
-        flags, operands = split_flags(arguments, _TAKING_VALUES.get(name, ()), _FLAGS.get(name, ()))
+        flags, operands = _split(name, arguments)
         path = operands[0] if operands else ""
         if path and not path.startswith("/") and name not in _NO_PATH:
             raise ShellError("Path must start with / character")
@@ -361,6 +361,20 @@ def _refuse_bytes(text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise ShellError(f"{text!a} is not UTF-8") from None
+
+
+def _split(name: str, arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Flags and operands of a command.
+
+    Raises:
+        ShellError: a flag that this command does not have would change what it does.
+    """
+    known = _FLAGS.get(name, [])
+    flags, operands = split_flags(arguments, _TAKING_VALUES.get(name, ()), known)
+    unknown = sorted(flags.keys() - known)
+    if unknown:
+        raise ShellError(f"Unrecognized option: -{unknown[0]}")
+    return flags, operands
 
 
 def _acls(text: str) -> list[ACL]:

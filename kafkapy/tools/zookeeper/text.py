@@ -77,20 +77,24 @@ def split_flags(
     words: Sequence[str], taking_values: Sequence[str], known: Collection[str] = ()
 ) -> tuple[dict[str, str], list[str]]:
     """Flags by letter (with their values), and the rest. Known flags stand anywhere; behind the
-    first operand, others are data.
+    first operand, others are data, and behind `--` all words are. `-se` is `-s -e`.
     """
     flags: dict[str, str] = {}
     operands: list[str] = []
     rest = list(words)
     while rest:
         word = rest.pop(0)
+        if word == "--" and not operands:
+            return flags, rest
         is_data = bool(operands) and word[1:] not in known
         if is_data or not word.startswith("-") or len(word) == 1:
             operands.append(word)
         elif word[1:] in taking_values:
             flags[word[1:]] = rest.pop(0) if rest else ""
         else:
-            flags[word[1:]] = ""
+            letters = set(word[1:])
+            together = letters <= set(known) - set(taking_values)
+            flags |= dict.fromkeys(letters if together else [word[1:]], "")
     return flags, operands
 
 

@@ -142,6 +142,15 @@ def test_flags_may_follow_the_path() -> None:
         run("delete /a -v")
 
 
+def test_flags_may_stand_together() -> None:
+    assert run("create -es /n x")[2][0][2] == {"ephemeral": True, "sequence": True}
+    assert run("ls -sR /a")[0] == ["/a", "/a/b"]
+
+
+def test_two_dashes_end_the_flags() -> None:
+    assert run("set -- /a -s")[2] == [("/a", b"-s", -1)]
+
+
 READ = make_acl("digest", "u:h", read=True)
 
 
@@ -243,6 +252,10 @@ def test_help_names_every_command() -> None:
         ("setAcl /a world:anyone", "world:anyone does not have the form scheme:id:perm"),
         ("setAcl /a world:anyone:rx", "world:anyone:rx does not have the form scheme:id:perm"),
         ("addauth", "addauth needs a scheme"),
+        ("create -c /n", "Unrecognized option: -c"),
+        ("create -t 5 /n", "Unrecognized option: -t"),
+        ("create -ec /n", "Unrecognized option: -ec"),
+        ("delete -R /a", "Unrecognized option: -R"),
         ("reconfig -file /nope/f", "Cannot read /nope/f: No such file or directory"),
     ],
 )
