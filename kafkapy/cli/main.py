@@ -31,6 +31,13 @@ def write_whatever_comes() -> None:
         sys.stdout.reconfigure(errors=_ESCAPED)
 
 
+def read_whatever_comes() -> None:
+    """Make stdin take bytes that are no letters: whoever reads a line with some refuses that line,
+    and reads the next one."""
+    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors == "strict":
+        sys.stdin.reconfigure(errors="surrogateescape")
+
+
 def surprise(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """The hook for what nobody expected: one line, unless --debug is there."""
     if "--debug" in sys.argv:
@@ -45,6 +52,7 @@ def main() -> None:
     """Run the command line of this process, and end it."""
     sys.excepthook = surprise
     write_whatever_comes()
+    read_whatever_comes()
     have_kerberos_config()
     try:
         sys.exit(run(sys.argv[1:], Environment()))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from kafkapy.cli.main import surprise, write_whatever_comes
+from kafkapy.cli.main import read_whatever_comes, surprise, write_whatever_comes
 
 
 def test_what_nobody_expected_is_one_line(
@@ -36,3 +36,9 @@ def test_a_locale_without_the_letters_of_a_name_gets_escapes(
     sys.stdout.flush()
     assert raw.getvalue() == b'"gr\xfcn-\\u65e5\\u672c-\\ud83d\\ude00"'
     assert json.loads(raw.getvalue().decode("latin-1")) == name
+
+
+def test_stdin_goes_on_behind_bytes_that_are_no_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"ls /\xff\nls /\n"), "utf-8"))
+    read_whatever_comes()
+    assert sys.stdin.readlines() == ["ls /\udcff\n", "ls /\n"]
