@@ -12,15 +12,16 @@ _ADDRESS: Final = "NOTIFY_SOCKET"
 
 
 def notify(state: str) -> None:
-    """Tell the manager, if there is one. A manager that is gone is told nothing."""
+    """Tell the manager, if there is one. A manager that is gone is told nothing, nor is one while
+    this process has no descriptor left: it has to stop cleanly all the same."""
     address = os.environ.get(_ADDRESS, "")
     if not address.startswith(("/", "@")):
         return
     if address.startswith("@"):  # a name in Linux' abstract namespace
         address = "\0" + address[1:]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-        try:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
             sender.connect(address)
             sender.sendall(state.encode())
-        except OSError:
-            return
+    except OSError:
+        return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from kafkapy.common.service_manager import READY, notify
+from kafkapy.common.service_manager import READY, STOPPING, notify
 
 
 @pytest.mark.parametrize("is_abstract", [False, True])
@@ -27,3 +29,14 @@ def test_the_manager_is_told(
 def test_without_a_manager_nothing_happens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", address)
     notify(READY)
+
+
+def test_without_a_descriptor_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that has none left was not stopped cleanly: its logs needed recovery."""
+
+    def no_socket(*_: object) -> NoReturn:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setenv("NOTIFY_SOCKET", "/nowhere/notify")
+    monkeypatch.setattr(socket, "socket", no_socket)
+    notify(STOPPING)
