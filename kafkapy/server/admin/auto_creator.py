@@ -80,11 +80,12 @@ class AutoCreator:
                     return refusals
                 if name in self._metadata.image.topics:
                     continue
-                if name not in self._in_flight:
-                    mine.append(name)
+                is_mine = name not in self._in_flight
                 code = await self._once(name, charge)
                 if code is not ErrorCode.NONE:
-                    refusals[name] = code
+                    refusals[name] = code  # no longer in flight: the next one is another's
+                elif is_mine:
+                    mine.append(name)
             created = [name for name in names if name not in refusals]
             if created:
                 await self._waiter.topics_ready(created, wait_ms)

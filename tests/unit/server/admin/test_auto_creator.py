@@ -24,12 +24,20 @@ class FakeTopicAdmin:
     def __init__(self) -> None:
         self.created: list[Created] = []
         self.refusals: dict[str, Exception] = {}
+        self.held: dict[str, asyncio.Event] = {}
+
+    async def asked(self, count: int) -> None:
+        """Return when so many creations have begun."""
+        while len(self.created) < count:
+            await asyncio.sleep(0)
 
     async def create_topic(self, *asked: Any) -> None:
         *fields, charge = asked
         self.created.append(tuple(fields))  # type: ignore[arg-type]
         charge(fields[1])
         await asyncio.sleep(0)
+        if asked[0] in self.held:
+            await self.held[asked[0]].wait()
         if asked[0] in self.refusals:
             raise self.refusals[asked[0]]
 
@@ -102,6 +110,27 @@ def test_creation_stops_when_it_is_no_longer_wanted() -> None:
     assert asyncio.run(asyncio.wait_for(create, 10)) == {}
     assert [row[0] for row in shop.admin.created] == ["a", "b"]
     assert shop.create("c")[-1][0] == "c"
+
+
+def test_a_refused_creation_takes_nothing_from_the_next_one_of_its_name() -> None:
+    """The client of the next one got an error that is no answer of Kafka's."""
+    shop = Shop()
+    shop.admin.refusals["t"] = ApiError(ErrorCode.INVALID_REPLICATION_FACTOR)
+
+    async def both() -> list[dict[str, ErrorCode]]:
+        shop.admin.held = {"u": asyncio.Event()}
+        first = asyncio.ensure_future(shop.creator.create(["t", "u"], 0))
+        await shop.admin.asked(2)
+        shop.admin.held["t"] = asyncio.Event()
+        second = asyncio.ensure_future(shop.creator.create(["t"], 0))
+        await shop.admin.asked(3)
+        shop.admin.held["u"].set()
+        answers = [await first]
+        shop.admin.held["t"].set()
+        return [*answers, await second]
+
+    refused = {"t": ErrorCode.INVALID_REPLICATION_FACTOR}
+    assert asyncio.run(both()) == [refused, refused]
 
 
 def test_the_offsets_topic_is_compacted_and_sized_by_its_own_configs() -> None:
