@@ -116,8 +116,8 @@ def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
             consumer.close()
         finally:
             env.warn(f"Processed a total of {counted[0]} messages")
-    if options.enable_systest_events:
-        env.line("shutdown_complete")
+            if options.enable_systest_events:
+                env.line("shutdown_complete")
     return ExitStatus.SUCCESS
 
 

@@ -93,8 +93,8 @@ def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
             consumer.close()
         finally:
             env.warn(f"Processed a total of {consumer.count} messages")
-    if options.enable_systest_events:
-        env.line("shutdown_complete")
+            if options.enable_systest_events:
+                env.line("shutdown_complete")
     return ExitStatus.SUCCESS
 
 

@@ -223,6 +223,12 @@ def test_system_test_events(consumers: Any) -> None:
     assert kafkapy(*WORDS, "--enable-systest-events").stdout.endswith("shutdown_complete\n")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_system_tests_hear_of_an_end_by_a_signal(consumers: Any, number: signal.Signals) -> None:
+    FakeConsumer.after = staticmethod(lambda: os.kill(os.getpid(), number))
+    assert kafkapy(*WORDS, "--enable-systest-events").stdout.endswith("shutdown_complete\n")
+
+
 def test_sigterm_ends_it_with_its_count(consumers: Any) -> None:
     FakeConsumer.after = staticmethod(lambda: os.kill(os.getpid(), signal.SIGTERM))
     before = signal.getsignal(signal.SIGTERM)
