@@ -14,6 +14,7 @@ from kafkapy.client.offsets import (
     LATEST_TIMESTAMP,
     MAX_TIMESTAMP,
 )
+from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -56,13 +57,13 @@ def by_topic_and_partitions(topic: str | None, partitions: str | None) -> Partit
     if not partitions:
         return lambda tp: topics.allows(tp.topic)
     try:
-        numbers = {int(word) for word in partitions.split(",")}
+        numbers = {int(word) for word in java_split(partitions)}
     except ValueError:
         raise ConfigError(
             "--partitions expects a comma separated list of numeric partition ids, but received: "
             + partitions
         ) from None
-    return lambda tp: tp.partition in numbers and topics.allows(tp.topic)
+    return lambda tp: (not numbers or tp.partition in numbers) and topics.allows(tp.topic)
 
 
 def by_rules(text: str) -> PartitionFilter:
@@ -71,7 +72,7 @@ def by_rules(text: str) -> PartitionFilter:
     Raises:
         ConfigError: names the rule that cannot be read.
     """
-    rules = [_rule(word) for word in text.split(",")]
+    rules = [_rule(word) for word in java_split(text)]
     return lambda tp: any(rule(tp) for rule in rules)
 
 

@@ -12,6 +12,7 @@ from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.failures import Failures
 from kafkapy.cli.framework.options import OutputFormat, is_given, spelled, timeout_of
 from kafkapy.cli.framework.output import show
+from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, KafkapyError
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -76,7 +77,7 @@ def _chosen(words: str | None, known: Sequence[str], complaint: str) -> list[str
         UsageError: a word is not known.
     """
     by_lower = {name.lower(): name for name in known}
-    wanted = [word.strip().lower() for word in words.split(",")] if words else []
+    wanted = [word.strip().lower() for word in java_split(words)] if words else []
     if any(word not in by_lower for word in wanted):
         raise UsageError(complaint.format(words) + ", ".join(known))
     return [by_lower[word] for word in wanted]

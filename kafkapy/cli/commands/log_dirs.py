@@ -33,7 +33,7 @@ def run(options: LogDirsOptions, env: Environment) -> ExitStatus:
 
     require(options, "bootstrap_server", "describe")
     wanted = _ids(options.broker_list)
-    topics = None if not options.topic_list else set(options.topic_list.split(","))
+    topics = set(filter(None, (options.topic_list or "").split(","))) or None
     with options.connect(env, "log-dirs-tool") as cluster:
         live = sorted(cluster.metadata([]).brokers)
         unknown = sorted(set(wanted or ()).difference(live))
@@ -104,9 +104,9 @@ def _log_dir(log_dir: LogDir, topics: set[str] | None) -> dict[str, Any]:
 
 
 def _ids(text: str | None) -> list[int] | None:
-    if not text:
+    words = [word for word in (text or "").split(",") if word]
+    if not words:
         return None
-    words = text.split(",")
     wrong = [word for word in words if not word.strip().isdecimal()]
     if wrong:
         raise UsageError(f"'{wrong[0]}' is not a broker id")

@@ -12,6 +12,7 @@ from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.options import CommonOptions, OutputFormat, is_given, refuse, value
 from kafkapy.cli.framework.output import ENVELOPE_VERSION, Report, Table, show
+from kafkapy.common.comma_separated import java_split
 from kafkapy.common.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _topic_partition(text: str) -> TopicPartition:
 def _partitions(text: str | None) -> list[int]:
     if text is None:
         return []
-    words = text.split(",")
+    words = java_split(text)
     for word in words:
         if not (word.isascii() and word.isdigit()):
             raise UsageError(f"--partitions takes numbers, such as 0,1,2: '{word}' is none")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -72,7 +73,7 @@ def parse_topic_scope(word: str) -> TopicScope:
     if not numbers or ":" in numbers or not topic:
         raise ConfigError(f"Invalid topic arg '{word}', expected topic name and partitions")
     partitions = []
-    for number in numbers.split(","):
+    for number in java_split(numbers):
         if not number.isdecimal():
             raise ConfigError(f"Invalid partition '{number}' specified in topic arg '{word}''")
         partitions.append(int(number))

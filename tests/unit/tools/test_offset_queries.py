@@ -49,6 +49,8 @@ def test_bad_times(text: str) -> None:
         (":5", "t1-5 t2-5 u-5"),
         ("t1:0,u:0-1", "t1-0 u-0"),
         ("u:3-3", ""),
+        ("u:1,", "u-1"),
+        (",", ""),
     ],
 )
 def test_rules(rules: str, expected: str) -> None:
@@ -68,6 +70,8 @@ def test_topic_and_partitions() -> None:
     assert not any(map(by_topic_and_partitions("", None), ALL))
     everything = by_topic_and_partitions(None, None)
     assert all(everything(tp) for tp in ALL)
+    first = by_topic_and_partitions("u", "0,")
+    assert [str(tp) for tp in ALL if first(tp)] == ["u-0"]
     with pytest.raises(ConfigError, match="numeric partition ids, but received: 1,x"):
         by_topic_and_partitions("t", "1,x")
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from kafkapy.cli.framework.exit_status import UsageError
 from kafkapy.cli.framework.options import ClusterOptions, flag, one_action, require, spelled, value
+from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ConfigError
 
 ACTIONS: Final = ("generate", "execute", "verify", "cancel", "list_")
@@ -161,7 +162,7 @@ def broker_ids(text: str) -> list[int]:
         ConfigError: a part is no id, or comes twice.
     """
     ids = []
-    for word in text.split(","):
+    for word in java_split(text) or [""]:
         if not word.strip().isdecimal():
             raise ConfigError(f"'{word}' is not a broker id")
         ids.append(int(word))

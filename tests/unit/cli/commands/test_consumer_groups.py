@@ -30,7 +30,7 @@ def test_list() -> None:
         ["idle", "Classic", "Empty"],
     ]
     cluster = group_cluster()
-    groups("--list", "--state", "stable, EMPTY", "--type", "classic", cluster=cluster)
+    groups("--list", "--state", "stable, EMPTY,", "--type", "classic", cluster=cluster)
     (asked,) = cluster.asked(ApiKey.LIST_GROUPS)
     assert (asked.states_filter, asked.types_filter) == (["Stable", "Empty"], ["Classic"])
     assert groups("--list", "--output", "json").data[0] == {

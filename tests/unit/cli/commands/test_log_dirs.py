@@ -47,6 +47,13 @@ def test_a_topic_list_leaves_out_partitions_and_no_directories() -> None:
     ]
 
 
+@pytest.mark.parametrize("more", [(), ("--broker-list", ","), ("--topic-list", ",")])
+def test_empty_names_do_not_count(more: tuple[str, ...]) -> None:
+    assert log_dirs(*B, *more).stdout == log_dirs(*B).stdout
+    with_commas = log_dirs(*B, "--broker-list", "2,", "--topic-list", "u,").stdout
+    assert with_commas == log_dirs(*B, "--broker-list", "2", "--topic-list", "u").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

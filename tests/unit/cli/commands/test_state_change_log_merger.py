@@ -59,7 +59,7 @@ def test_refusals(words: list[str], said: str) -> None:
 
 def test_lines_of_the_new_era(log: str) -> None:
     assert merger("--logs", log).stdout.splitlines() == LINES
-    assert merger("--logs", log, "--topic", "t", "--partitions", "1").stdout.splitlines() == [
+    assert merger("--logs", log, "--topic", "t", "--partitions", "1,").stdout.splitlines() == [
         LINES[1],
         LINES[3],
     ]

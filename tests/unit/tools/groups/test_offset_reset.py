@@ -104,6 +104,7 @@ def test_a_time_after_the_last_record_is_told() -> None:
         ("t", TopicScope("t", None)),
         ("t:0,2", TopicScope("t", (0, 2))),
         ("a.b:7", TopicScope("a.b", (7,))),
+        ("t:1,", TopicScope("t", (1,))),
     ],
 )
 def test_scopes(word: str, scope: TopicScope) -> None:
@@ -117,7 +118,7 @@ def test_scopes(word: str, scope: TopicScope) -> None:
         (":1", "Invalid topic arg ':1', expected"),
         ("t:1:2", "Invalid topic arg 't:1:2', expected"),
         ("t:x", "Invalid partition 'x' specified in topic arg 't:x''"),
-        ("t:1,", "Invalid partition '' specified"),
+        ("t:,1", "Invalid partition '' specified"),
         ("t:-1", "Invalid partition '-1' specified"),
     ],
 )

@@ -68,7 +68,7 @@ def test_help_is_on_stdout() -> None:
 
 
 def test_broker_lists() -> None:
-    assert broker_ids("3,1") == [3, 1]
-    for wrong in ("", "a", "1,,2", "²"):
+    assert broker_ids("3,1") == broker_ids("3,1,") == [3, 1]
+    for wrong in ("", ",", "a", "1,,2", "²"):
         with pytest.raises(ConfigError, match="is not a broker id"):
             broker_ids(wrong)
