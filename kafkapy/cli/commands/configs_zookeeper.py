@@ -57,6 +57,7 @@ def alter(
         ConfigError: what is asked for is not allowed.
         ZooKeeperUnavailable: ZooKeeper does not answer.
     """
+    from kafkapy.cli.views.configs import without_secrets
     from kafkapy.tools.zookeeper import configs
 
     named = [configs.NamedEntity(*entity) for entity in entities]
@@ -64,7 +65,7 @@ def alter(
     line = f"Completed updating config for entity: {configs.entity_text(named)}."
     data = {
         "entities": [{"entity_type": e.type, "entity_name": e.name} for e in named],
-        "set": dict(change.sets),
+        "set": without_secrets(change.sets),
         "deleted": list(change.deletes),
     }
     return Report("configs", [data], [*DEPRECATED, line])

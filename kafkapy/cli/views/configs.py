@@ -9,7 +9,7 @@ from kafkapy.admin import quotas
 from kafkapy.admin.configs import ConfigEntry
 from kafkapy.cli.framework.output import Report, Table
 from kafkapy.common.config_def import ConfigSource
-from kafkapy.security.sasl.scram import ScramMechanism
+from kafkapy.security.sasl.scram import MECHANISMS, ScramMechanism
 
 QUOTA_WORDS: Final = {
     quotas.USER: "user-principal",
@@ -62,8 +62,17 @@ def completed_report(
     line = f"Completed updating config for {kind[:-1]} {name}."
     if not name:
         line = f"Completed updating default config for {kind} in the cluster."
-    data = {"entity_type": kind, "entity_name": name, "set": dict(sets), "deleted": list(deletes)}
+    entity = {"entity_type": kind, "entity_name": name}
+    data = {**entity, "set": without_secrets(sets), "deleted": list(deletes)}
     return Report("configs", [data], [line])
+
+
+def without_secrets(sets: Mapping[str, str]) -> dict[str, str | None]:
+    """The values that may be shown; null for passwords, as Kafka describes them."""
+    from kafkapy.security.password_encoder import OLD_SECRET, SECRET, is_password
+
+    hidden = {SECRET, OLD_SECRET, *MECHANISMS}
+    return {k: None if k in hidden or is_password(k) else text for k, text in sets.items()}
 
 
 def _quota_name(entity: quotas.QuotaEntity) -> str:

@@ -2,6 +2,9 @@
 
 import pytest
 
+from kafkapy.cli.commands import configs_zookeeper
+from kafkapy.tools.config_changes import ConfigChange
+from kafkapy.tools.zookeeper import configs
 from tests.harness.scripted.cli import kafkapy
 
 TOPIC = ("--entity-type", "topics", "--entity-name", "t")
@@ -30,3 +33,10 @@ def test_a_file_for_tls_goes_with_zookeeper_only() -> None:
     words = ("--describe", *TOPIC, "--bootstrap-server", "b:1", "--zk-tls-config-file", "f")
     said = "Only the --zookeeper option can be used with the --zk-tls-config-file option.\n"
     assert kafkapy("configs", *words).stderr.startswith(said)
+
+
+def test_a_password_is_not_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(configs, "alter", lambda *_: None)
+    change = ConfigChange({"SCRAM-SHA-512": "password=p", "producer_byte_rate": "1"})
+    [row] = configs_zookeeper.alter("h:1", [("users", "u")], change).data
+    assert row["set"] == {"SCRAM-SHA-512": None, "producer_byte_rate": "1"}

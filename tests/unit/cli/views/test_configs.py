@@ -62,3 +62,14 @@ def test_what_a_change_prints() -> None:
     assert data == [
         {"entity_type": "topics", "entity_name": "t", "set": {"a": "1"}, "deleted": ["b"]}
     ]
+
+
+def test_passwords_are_not_shown_again() -> None:
+    """JSON goes to logs, and the passwords may come from a file of --add-config-file."""
+    secrets = {
+        "SCRAM-SHA-256": "[iterations=8192,password=p]",
+        "listener.name.ssl.ssl.keystore.password": "p",
+        "password.encoder.secret": "p",
+    }
+    [row] = completed_report("brokers", "0", {**secrets, "a": "1"}, []).data
+    assert row["set"] == {**dict.fromkeys(secrets), "a": "1"}
