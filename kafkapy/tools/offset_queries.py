@@ -27,6 +27,8 @@ _SPECIAL_TIMES: Final = {
     "earliest-local": EARLIEST_LOCAL_TIMESTAMP,
     "latest-tiered": LATEST_TIERED_TIMESTAMP,
 }
+# Python reads no number of more than 4,300 digits.
+_LONG: Final = r"[+-]?[0-9]{1,4000}"
 # topic regex, then a number, a-b, a- or -b; every part may be left out.
 _RULE: Final = re.compile(r"([^:]*)(?::(?:(\d+)|(\d*)-(\d*)|))?")
 
@@ -37,14 +39,15 @@ def parse_time(text: str) -> int:
     Raises:
         ConfigError: it is neither.
     """
-    try:
-        return _SPECIAL_TIMES.get(text) or int(text)
-    except ValueError:
-        raise ConfigError(
-            f"Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or "
-            "max-timestamp / -4 or earliest-local / -5 or latest-tiered, or a specified long "
-            "format timestamp"
-        ) from None
+    if text in _SPECIAL_TIMES:
+        return _SPECIAL_TIMES[text]
+    if re.fullmatch(_LONG, text) and -(2**63) <= int(text) < 2**63:
+        return int(text)
+    raise ConfigError(
+        f"Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or "
+        "max-timestamp / -4 or earliest-local / -5 or latest-tiered, or a specified long "
+        "format timestamp"
+    )
 
 
 def by_topic_and_partitions(topic: str | None, partitions: str | None) -> PartitionFilter:

@@ -73,15 +73,15 @@ def _row(number: int, cells: list[str], alone: str | None) -> tuple[str, str, in
     if len(full) != 4 or not all(full):
         raise ConfigError(f"line {number}: expected {form}, found '{','.join(cells)}'")
     group, topic, partition, offset = full
-    if not _is_number(partition):
+    if not _is_number(partition, 31):
         raise ConfigError(f"line {number}: partition '{partition}' is not a number")
-    if not _is_number(offset):
+    if not _is_number(offset, 63):
         raise ConfigError(f"line {number}: offset '{offset}' is not a number")
     return group, topic, int(partition), int(offset)
 
 
-def _is_number(text: str) -> bool:
-    return text.isdecimal() and len(text) <= _DIGITS_MAX
+def _is_number(text: str, bits: int) -> bool:
+    return text.isdecimal() and len(text) <= _DIGITS_MAX and int(text) < 1 << bits
 
 
 def _cells(number: int, line: str) -> list[str]:

@@ -25,13 +25,17 @@ ALL = [TopicPartition(t, p) for t in ("t1", "t2", "u") for p in range(6)]
         ("latest-tiered", -5),
         ("0", 0),
         ("1700000000000", 1_700_000_000_000),
+        (str(2**63 - 1), 2**63 - 1),
+        (str(-(2**63)), -(2**63)),
     ],
 )
 def test_times(text: str, expected: int) -> None:
     assert parse_time(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "soon", "1.5"])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "1.5", "1_0", str(2**63), str(-(2**63) - 1), "9" * 5000]
+)
 def test_bad_times(text: str) -> None:
     with pytest.raises(ConfigError, match=f"Malformed time argument {text}. Please use"):
         parse_time(text)

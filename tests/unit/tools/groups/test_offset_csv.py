@@ -49,6 +49,8 @@ def test_the_blank_line_of_an_export_is_no_line() -> None:
         ("t,0,3\n", ["g", "h"], "line 1: expected group,topic,partition,offset, found 't,0,3'"),
         ("t,0,3\ng,t,0,3\n", ["g"], "line 2: expected topic,partition,offset, found 'g,t,0,3'"),
         ("t,0,3\n" + "x" * 200_000, ["g"], "line 2: field larger than field limit (131072)"),
+        (f"t,{2**31},3\n", ["g"], "line 1: partition '2147483648' is not a number"),
+        (f"t,1,{2**63}\n", ["g"], "line 1: offset '9223372036854775808' is not a number"),
         (f"t,{'1' * 5000},3\n", ["g"], f"line 1: partition '{'1' * 5000}' is not a number"),
         (f"t,1,{'1' * 5000}\n", ["g"], f"line 1: offset '{'1' * 5000}' is not a number"),
         (",0,3\n", ["g"], "line 1: expected topic,partition,offset, found ',0,3'"),

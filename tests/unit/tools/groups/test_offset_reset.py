@@ -119,6 +119,8 @@ def test_scopes(word: str, scope: TopicScope) -> None:
         ("t:1:2", "Invalid topic arg 't:1:2', expected"),
         ("t:x", "Invalid partition 'x' specified in topic arg 't:x''"),
         ("t:,1", "Invalid partition '' specified"),
+        (f"t:{2**31}", "Invalid partition '2147483648' specified"),
+        (f"t:{'9' * 5000}", "Invalid partition '9999"),
         ("t:-1", "Invalid partition '-1' specified"),
     ],
 )
