@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, flag, require, value, values
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    OutputFormat,
+    flag,
+    is_natural,
+    require,
+    value,
+    values,
+)
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
 from kafkapy.tools.zookeeper.implementations import Implementation
@@ -121,7 +129,7 @@ def _verb(words: list[str]) -> tuple[str, int]:
         raise UsageError(f"Found non argument parameters: {','.join(operands[expected:])}")
     if not expected:
         return verb, 0
-    if not operands[0].isdecimal():
+    if not is_natural(operands[0]):
         raise UsageError(f"{operands[0]} is not the id of a broker")
     return verb, int(operands[0])
 

@@ -12,7 +12,7 @@ from kafkapy.cli.commands.configs_quotas import CLIENTS, IPS, QUOTA_KEYS, USERS
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, refuse, value, values
+from kafkapy.cli.framework.options import ClusterOptions, flag, is_natural, refuse, value, values
 from kafkapy.cli.framework.output import Report, show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 
@@ -252,7 +252,7 @@ def _check_name(entity: Entity, options: ConfigsOptions) -> None:
         raise UsageError(f"an entity name must be specified with --alter of {kind}")
     if kind == BROKER_LOGGERS and not name:
         raise UsageError("an entity name must be specified with --describe of broker-loggers")
-    if kind in (BROKERS, BROKER_LOGGERS) and name and not name.isdecimal():
+    if kind in (BROKERS, BROKER_LOGGERS) and name and not is_natural(name):
         raise UsageError(
             f"The entity name for {kind} must be a valid integer broker id, but it is: {name}"
         )

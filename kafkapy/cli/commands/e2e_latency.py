@@ -10,7 +10,13 @@ from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.jopt import refuse_bytes
 from kafkapy.cli.framework.live_line import LiveLine
-from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, properties_of, values
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    OutputFormat,
+    is_natural,
+    properties_of,
+    values,
+)
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
 
@@ -83,7 +89,7 @@ def parse_words(words: list[str]) -> Arguments:
     for word in words[:5]:
         refuse_bytes(word, "argument")
     servers, topic, messages, acks, size = words[:5]
-    if not messages.isdecimal() or not size.isdecimal():
+    if not is_natural(messages) or not is_natural(size):
         raise UsageError(USAGE)
     if acks not in ("1", "all"):
         raise UsageError(

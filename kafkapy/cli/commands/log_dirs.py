@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, require, value
+from kafkapy.cli.framework.options import ClusterOptions, flag, is_natural, require, value
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.common.errors import ErrorCode
 
@@ -107,7 +107,7 @@ def _ids(text: str | None) -> list[int] | None:
     words = [word for word in (text or "").split(",") if word]
     if not words:
         return None
-    wrong = [word for word in words if not word.strip().isdecimal()]
+    wrong = [word for word in words if not is_natural(word.strip())]
     if wrong:
         raise UsageError(f"'{wrong[0]}' is not a broker id")
     return [int(word) for word in words]

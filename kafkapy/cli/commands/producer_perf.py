@@ -36,7 +36,7 @@ class ProducerPerfOptions(ClusterOptions):
     throughput: float | None = value(
         "REQUIRED: at most so many records a second; -1 for no limit.", metavar="N"
     )
-    record_size: int | None = value("Bytes of each record.", metavar="BYTES")
+    record_size: int | None = value("Bytes of each record.", metavar="BYTES", bits=32)
     payload_file: str | None = value("A file of payloads, picked at random.", metavar="FILE")
     payload_monotonic: bool = flag("Payloads 0, 1, 2 and so on.")
     payload_delimiter: str = value("What parts the payloads of a file.", default="\\n")

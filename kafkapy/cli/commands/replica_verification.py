@@ -54,9 +54,11 @@ class ReplicaVerificationOptions(CommonOptions):
     )
     topic_white_list: str | None = value("Deprecated: --topics-include.", metavar="REGEX")
     fetch_size: int = value(
-        "Bytes to fetch of a partition at a time.", metavar="BYTES", default=1024 * 1024
+        "Bytes to fetch of a partition at a time.", metavar="BYTES", default=1024 * 1024, bits=32
     )
-    max_wait_ms: int = value("How long a broker may wait for records.", metavar="MS", default=1000)
+    max_wait_ms: int = value(
+        "How long a broker may wait for records.", metavar="MS", default=1000, bits=32
+    )
     report_interval_ms: int = value(
         "How often the largest lag is told.", metavar="MS", default=30_000
     )

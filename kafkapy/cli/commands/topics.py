@@ -52,6 +52,7 @@ ONLY_WITH: Final = {
     "topics_with_overrides": ("describe",),
     **dict.fromkeys(REPORTS, ("describe",)),
 }
+INT_MAX: Final = 2**31 - 1
 CONFIGS_TOOL: Final = (
     "(the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)"
 )
@@ -321,6 +322,8 @@ def parse_replica_assignment(text: str) -> list[list[int]]:
     for index, part in enumerate(text.rstrip(",").split(",")):
         try:
             brokers = [int(word) for word in part.strip().rstrip(":").split(":")]
+            if any(not -INT_MAX <= broker <= INT_MAX for broker in brokers):
+                raise ValueError
         except ValueError:
             raise ConfigError(f"Replica assignment '{part}' is not a list of broker ids") from None
         twice = sorted({broker for broker in brokers if brokers.count(broker) > 1})

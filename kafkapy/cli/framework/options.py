@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _HOST_PORT: Final = r"([A-Za-z0-9\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)"
 
 _INT_MAX: Final = 2**31 - 1
+_DIGITS_MAX: Final = 100
 
 SPEC: Final = "spec"
 """Where the metadata of a field has its option."""
@@ -219,6 +220,12 @@ def forget_endless(options: Limited) -> None:
 def timeout_of(given_ms: int) -> int:
     """A timeout that was given, as an `int` of Java that is not negative: sockets take those."""
     return min(max(0, given_ms), _INT_MAX)
+
+
+def is_natural(text: str) -> bool:
+    """Whether a text is an `int` of Java that is not negative, such as the id of a broker."""
+    # Python reads no number of more than 4,300 digits.
+    return text.isdecimal() and len(text) <= _DIGITS_MAX and int(text) <= _INT_MAX
 
 
 def check_host_ports(servers: str | None) -> None:

@@ -29,6 +29,8 @@ def test_credentials(text: str, expected: NewCredential) -> None:
         ("secret", "Invalid credential property SCRAM-SHA-512=secret"),
         ("password=", "Invalid credential property SCRAM-SHA-512=password=..."),
         ("iterations=x,password=hidden", "property SCRAM-SHA-512=iterations=x,password=..."),
+        (f"iterations={2**31},password=x", "property SCRAM-SHA-512=iterations=2147483648,passw"),
+        (f"iterations={'9' * 5000},password=x", "Invalid credential property SCRAM-SHA-512=it"),
         ("iterations=10,password=x", "Iterations 10 is less than the minimum 4096 required for SC"),
     ],
 )

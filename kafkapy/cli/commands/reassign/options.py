@@ -7,7 +7,15 @@ from enum import StrEnum
 from typing import Final
 
 from kafkapy.cli.framework.exit_status import UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, one_action, require, spelled, value
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    flag,
+    is_natural,
+    one_action,
+    require,
+    spelled,
+    value,
+)
 from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ConfigError
 
@@ -163,7 +171,7 @@ def broker_ids(text: str) -> list[int]:
     """
     ids = []
     for word in java_split(text) or [""]:
-        if not word.strip().isdecimal():
+        if not is_natural(word.strip()):
             raise ConfigError(f"'{word}' is not a broker id")
         ids.append(int(word))
     twice = sorted({broker_id for broker_id in ids if ids.count(broker_id) > 1})

@@ -91,6 +91,10 @@ def configs(*words: str, cluster: ScriptedCluster | None = None, **more: Any) ->
             "The entity name for brokers must be a valid integer broker id, but it is: x",
         ),
         (
+            ["--describe", "--broker", "2147483648"],
+            "must be a valid integer broker id, but it is: 2147483648",
+        ),
+        (
             ["--describe", "--broker", "²"],
             "The entity name for brokers must be a valid integer broker id, but it is: ²",
         ),

@@ -20,6 +20,7 @@ def test_words() -> None:
     ("words", "said"),
     [
         (["b:1", "t", "10", "1"], "USAGE: kafkapy e2e-latency broker_list topic num_messages"),
+        (["b:1", "t", "1", "1", "9" * 5000], "USAGE: kafkapy e2e-latency"),
         (["b:1", "t", "ten", "1", "5"], "USAGE: kafkapy e2e-latency"),
         (["b:1", "\udcff", "10", "1", "5"], r"not UTF-8: '\udcff'"),
         (["b:1", "t", "10", "0", "5"], "Latency testing requires synchronous acknowledgement."),

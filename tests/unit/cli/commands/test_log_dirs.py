@@ -60,6 +60,7 @@ def test_empty_names_do_not_count(more: tuple[str, ...]) -> None:
         (("--describe",), 'Missing required argument "[bootstrap-server]"'),
         (B[:2], 'Missing required argument "[describe]"'),
         ((*B, "--broker-list", "x"), "'x' is not a broker id"),
+        ((*B, "--broker-list", "9" * 5000), "'9999"),
         ((*B, "--broker-list", "²"), "'²' is not a broker id"),
         (
             (*B, "--broker-list", "1,9,8"),

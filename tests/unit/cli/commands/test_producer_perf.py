@@ -13,6 +13,7 @@ NEEDED = ("--topic", "t", "--num-records", "1", "--throughput", "-1")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--record-size", "2147483648"], "Cannot parse argument '2147483648' of option record-s"),
         (["--topic", "t"], 'Missing required argument "[num-records]"'),
         ([*NEEDED, "--producer-props", "a=b"], "Exactly one of --record-size, --payload-file and"),
         ([*NEEDED, "--record-size", "0"], "--record-size should be greater than zero."),

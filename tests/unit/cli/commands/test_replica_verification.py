@@ -187,6 +187,8 @@ def test_refusals(words: list[str], said: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--fetch-size", "2147483648"], "Cannot parse argument '2147483648' of option fetch-si"),
+        (["--max-wait-ms", "2147483648"], "Cannot parse argument '2147483648' of option max-wai"),
         (["--once"], 'Missing required argument "[broker-list]"'),
         (["--broker-list", "b"], "Please provide valid host:port like host1:9091,host2:9092"),
     ],

@@ -190,6 +190,7 @@ def test_a_topic_that_exists() -> None:
         (["--config", "retention.ms=1=2"], "all configs to be added must be in the format"),
         (["--replica-assignment", "1:1"], "may not contain duplicate entries: 1"),
         (["--replica-assignment", "1:2,1"], "Partition 1 has different replication factor: [1]"),
+        (["--replica-assignment", "1,2147483648"], "'2147483648' is not a list of broker ids"),
         (["--replica-assignment", "x"], "'x' is not a list of broker ids"),
     ],
 )
