@@ -134,7 +134,7 @@ def _remove(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
     plan = _plan(options)
     removed = []
     for resource, entries in plan.items():
-        if options.force or _confirmed(env, resource, entries):
+        if options.force or _confirmed(env, options, resource, entries):
             count = delete_acls(cluster, resource, entries)
             removed.append({**_resource_json(resource), "removed": count})
     show(env, Report("acls", removed, []), options.output)
@@ -247,7 +247,10 @@ def _write(env: Environment, lines: Iterable[str]) -> None:
 
 
 def _confirmed(
-    env: Environment, resource: ResourcePattern, entries: list[AccessControlEntry]
+    env: Environment,
+    options: AclsOptions,
+    resource: ResourcePattern,
+    entries: list[AccessControlEntry],
 ) -> bool:
     """Ask, as Kafka's tool does; only y is yes."""
     shown = str(resource).replace("ResourcePattern(", "ResourcePatternFilter(")
@@ -256,7 +259,9 @@ def _confirmed(
         question = f"remove ACLs: \n {lines} \n from resource filter `{shown}`? (y/n)"
     else:
         question = f"delete all ACLs for resource filter `{shown}`? (y/n)"
-    env.line(f"Are you sure you want to {question}")
+    # On stdout, as Kafka's tool has it; but JSON must stay JSON.
+    ask = env.warn if options.output is OutputFormat.json else env.line
+    ask(f"Are you sure you want to {question}")
     env.stdout.flush()
     return env.stdin.readline().strip().lower() == "y"
 

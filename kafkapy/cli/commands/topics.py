@@ -126,8 +126,7 @@ def run(options: TopicsOptions, env: Environment) -> ExitStatus:
         options.bootstrap_server = servers_of(options.zookeeper)
     with options.connect(env) as cluster:
         report = _ACTIONS[action](cluster, options, env)
-        if report is not None:
-            show(env, report, options.output)
+        show(env, report, options.output)
     return ExitStatus.SUCCESS
 
 
@@ -199,7 +198,7 @@ def _describe(cluster: Cluster, options: TopicsOptions, env: Environment) -> Rep
     return describe_report(descriptions, chosen, options.topics_with_overrides, older=older)
 
 
-def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report | None:
+def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
     from kafkapy.admin.topics import NewTopic, create_topic
 
     assert options.topic is not None
@@ -223,7 +222,7 @@ def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Repor
         create_topic(cluster, topic)
     except ApiError as error:
         if error.code is ErrorCode.TOPIC_ALREADY_EXISTS and options.if_not_exists:
-            return None
+            return Report("topics", [{"topic": topic.name, "created": False}], [])
         raise
     data = [{"topic": topic.name, "created": True}]
     return Report("topics", data, [f"Created topic {topic.name}."])
@@ -259,7 +258,7 @@ def _delete(cluster: Cluster, options: TopicsOptions, env: Environment) -> Repor
     return Report("topics", data, [])
 
 
-_ACTIONS: Final[dict[str, Callable[[Cluster, TopicsOptions, Environment], Report | None]]] = {
+_ACTIONS: Final[dict[str, Callable[[Cluster, TopicsOptions, Environment], Report]]] = {
     "list_": _list,
     "describe": _describe,
     "create": _create,

@@ -101,6 +101,12 @@ def test_only_yes_removes(answer: bytes, asked: int) -> None:
     assert len(cluster.asked(ApiKey.DELETE_ACLS)) == asked
 
 
+def test_json_stays_json_behind_the_question() -> None:
+    done = acls("--remove", "--topic", "t", "--output", "json", stdin=b"y\n")
+    [row] = done.data
+    assert (row["name"], done.stderr[:12]) == ("t", "Are you sure")
+
+
 def test_force_does_not_ask() -> None:
     done = acls("--remove", "--topic", "t", "--force")
     assert (done.stdout, done.status) == ("", 0)

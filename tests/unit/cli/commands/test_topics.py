@@ -175,6 +175,8 @@ def test_a_topic_that_exists() -> None:
     assert outcome.status == 1
     outcome, _ = create("n", "--if-not-exists", answer=EXISTS)
     assert (outcome.stdout, outcome.stderr, outcome.status) == ("", "", 0)
+    outcome, _ = create("n", "--if-not-exists", "--output", "json", answer=EXISTS)
+    assert outcome.data == [{"topic": "n", "created": False}]
 
 
 @pytest.mark.parametrize(
