@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from typing import Any, Final
 
 from kafkapy.admin.planning.throttle_plan import planned_moves, throttle_plan
 from kafkapy.cli.commands.reassign.actions import read_file
@@ -19,7 +20,8 @@ from kafkapy.cli.views.reassign import (
     rollback_lines,
     started_line,
 )
-from kafkapy.tools.reassign.partition_files import validate_reassignment
+from kafkapy.common.errors import KafkapyError
+from kafkapy.tools.reassign.partition_files import format_reassignment, validate_reassignment
 from kafkapy.tools.zookeeper.reassign import ZnodeReassignments
 
 DEPRECATED: Final = (
@@ -56,13 +58,23 @@ def _execute(cluster: ZnodeReassignments, options: ReassignOptions, env: Environ
     file = read_file(options)
     validate_reassignment(file)
     current = cluster.check(file)
-    text = rollback_lines(current)
+    if options.output is not OutputFormat.json:
+        for line in rollback_lines(current):
+            env.line(line)
+        env.stdout.flush()  # the way back, should the wish be left and its answer be lost
     plan = throttle_plan(planned_moves(current, file.targets, {}))
+    text = []
     if options.throttle >= 0:
         limit = f"The inter-broker throttle limit was set to {options.throttle} B/s"
-        text += [VERIFY_REMINDER, limit]
-    cluster.begin(file.targets, plan, options.throttle)
-    data = {"started": [str(tp) for tp in file.targets]}
+        text = [VERIFY_REMINDER, limit]
+    data: dict[str, Any] = {"rollback": json.loads(format_reassignment(current)), "started": []}
+    try:
+        cluster.begin(file.targets, plan, options.throttle)
+    except KafkapyError:
+        if options.output is OutputFormat.json:
+            show(env, Report("reassign", [data], []), options.output)
+        raise
+    data["started"] = [str(tp) for tp in file.targets]
     show(env, Report("reassign", [data], [*text, started_line(file.targets)]), options.output)
     return ExitStatus.SUCCESS
 
