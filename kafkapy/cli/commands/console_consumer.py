@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
-from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
@@ -108,8 +108,11 @@ def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
     except TimeoutError:
         out.flush()
         env.warn("ERROR Error processing message, terminating consumer process: TimeoutException")
-    except BrokenPipeError:
+    except OSError as error:
         env.abandon_stdout()
+        consumer.give_back()
+        if not isinstance(error, BrokenPipeError):
+            raise CommandFailed(f"Unable to write to standard out: {error.strerror}") from error
         env.warn("Unable to write to standard out, closing consumer.")
     finally:
         try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -73,6 +74,8 @@ class ConsoleConsumer:
         self._commits = properties.get("enable.auto.commit", "true").lower() == "true"
         self._servers = properties.get("bootstrap.servers", "")
         self._patience_ms = int_property(properties, API_TIMEOUT, API_TIMEOUT_MS)
+        # The first record of each partition that was returned since the output was flushed.
+        self._unwritten: dict[tuple[str, int], int] = {}
         self._start(source)
 
     def _start(self, source: Source) -> None:
@@ -97,6 +100,7 @@ class ConsoleConsumer:
             raw = self._consumer.poll(0)
             if raw is None:
                 idle()
+                self._unwritten.clear()
                 raw = self._consumer.poll(_POLL_S)
             if raw is None:
                 if timeout_ms is not None and (time.monotonic() - last) * 1000 >= timeout_ms:
@@ -110,7 +114,14 @@ class ConsoleConsumer:
             first_broker.answered = True
             if self._commits:
                 self._consumer.store_offsets(message=raw)
+                self._unwritten.setdefault((raw.topic(), raw.partition()), raw.offset())
             yield message_of(raw)
+
+    def give_back(self) -> None:
+        """Do not commit what was returned since `idle` last: it could not be written."""
+        for place, offset in self._unwritten.items():
+            with suppress(KafkaException):  # the partition is another member's by now
+                self._consumer.store_offsets(offsets=[TopicPartition(*place, offset)])
 
     def close(self) -> None:
         """Commit the offsets of returned records, and leave the group."""

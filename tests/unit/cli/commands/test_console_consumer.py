@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from kafkapy.cli.commands.console_consumer import (
     consumer_properties,
     formatter_properties,
 )
+from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import UsageError
 from kafkapy.tools.console import console_consumer
 from kafkapy.tools.console.console_consumer import EARLIEST, LATEST, Source
@@ -117,7 +119,7 @@ class FakeConsumer:
 
     def __init__(self, source: Source, properties: dict[str, str], warn: Any) -> None:
         self.source = source
-        self.closed = False
+        self.closed = self.gave_back = False
         FakeConsumer.made.append(self)
 
     def messages(self, timeout_ms: int | None, idle: Callable[[], None]) -> Iterator[Message]:
@@ -125,6 +127,10 @@ class FakeConsumer:
         yield from self.records
         idle()
         type(self).after()
+
+    def give_back(self) -> None:
+        assert not self.closed
+        self.gave_back = True
 
     def close(self) -> None:
         self.closed = True
@@ -221,6 +227,18 @@ def test_json_is_an_envelope_a_line(consumers: Any) -> None:
 
 def test_system_test_events(consumers: Any) -> None:
     assert kafkapy(*WORDS, "--enable-systest-events").stdout.endswith("shutdown_complete\n")
+
+
+def test_a_full_disk_takes_no_records(consumers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    FakeConsumer.after = staticmethod(fill)
+    monkeypatch.setattr(Environment, "abandon_stdout", lambda _: None)
+    outcome = kafkapy(*WORDS)
+    said = "Unable to write to standard out: No space left on device"
+    assert (outcome.stderr.splitlines()[1], outcome.status) == (said, 1)
+    assert consumers[0].gave_back
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

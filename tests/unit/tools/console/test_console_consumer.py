@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from confluent_kafka import (
     TIMESTAMP_NOT_AVAILABLE,
     KafkaError,
     KafkaException,
+    TopicPartition,
 )
 
 from kafkapy.common.errors import ApiError, ConfigError
@@ -88,8 +90,10 @@ class FakeConsumer:
         if not self.answers_looks:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
 
-    def store_offsets(self, message: Raw) -> None:
-        self.stored.append(message.offset())
+    def store_offsets(
+        self, message: Raw | None = None, offsets: Sequence[TopicPartition] = ()
+    ) -> None:
+        self.stored += [message.offset()] if message else [each.offset for each in offsets]
 
     def close(self) -> None:
         self.closed = True
@@ -139,6 +143,16 @@ def test_only_what_was_handed_out_is_committed(word: str) -> None:
     assert fake.stored == [4]
     consumer.close()
     assert fake.closed
+
+
+def test_what_could_not_be_written_is_not_committed() -> None:
+    """A full disk took up to 8 KB of records from the group."""
+    consumer, fake = consumer_of(Source(topic="t"))
+    fake.answers = [Raw(4), None, Raw(5), Raw(6)]
+    messages = consumer.messages(None, lambda: None)
+    assert [next(messages).offset for _ in range(3)] == [4, 5, 6]
+    consumer.give_back()
+    assert fake.stored == [4, 5, 6, 5]
 
 
 @pytest.mark.parametrize(
