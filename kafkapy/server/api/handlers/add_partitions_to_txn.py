@@ -2,9 +2,10 @@
 
 Behaviour: the partitions are in the producer's transaction once the coordinator's log has them. If
 one of them does not exist, none is added: that one gets UNKNOWN_TOPIC_OR_PARTITION, the others
-OPERATION_NOT_ATTEMPTED. Version notes: v4 and later are between brokers: many transactions, to
-which partitions are added or for which they are only verified (KIP-890). Below v2 PRODUCER_FENCED
-is INVALID_PRODUCER_EPOCH. What a broker adds is for a producer of transaction version 2.
+OPERATION_NOT_ATTEMPTED. To a client, an internal topic is TOPIC_AUTHORIZATION_FAILED. Version
+notes: v4 and later are between brokers: many transactions, to which partitions are added or for
+which they are only verified (KIP-890). Below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH. What a
+broker adds is for a producer of transaction version 2.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.messages import (
     AddPartitions,
@@ -50,10 +51,8 @@ def handle(
     asked = _transactions(request, context.version)
     starts = []
     for transaction in asked:
-        partitions, unknown = yield from _known(metadata, transaction)
-        starts.append(
-            partial(_add, transactions, transaction, partitions, unknown, context.version)
-        )
+        partitions, errors = yield from _checked(metadata, transaction, context.version)
+        starts.append(partial(_add, transactions, transaction, partitions, errors, context.version))
         yield 1
 
     def response(results: list[PartitionsResult]) -> Work[AddPartitionsToTxnResponse]:
@@ -65,23 +64,26 @@ def handle(
     return (yield from gather(starts, response))
 
 
-def _known(
-    metadata: MetadataCache, transaction: AddPartitionsToTxnTransaction
-) -> Work[tuple[list[TopicPartition], list[TopicPartition]]]:
-    """The partitions in the request, each once, and those that do not exist."""
+def _checked(
+    metadata: MetadataCache, transaction: AddPartitionsToTxnTransaction, version: int
+) -> Work[tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]]:
+    """The partitions in the request, each once, and the errors of those that cannot be added."""
     image = metadata.image
-    partitions, unknown = [], []
+    partitions, errors = [], {}
     for topic in transaction.topics:
+        is_forbidden = version < _FIRST_BATCHED_VERSION and topic.name in INTERNAL_TOPICS
         # A name stays one row of the answer: what it repeats is said once.
         topic.partitions = list(dict.fromkeys(topic.partitions))
         for index in topic.partitions:
             partition = TopicPartition(topic.name, index)
             partitions.append(partition)
-            if image.partition(*partition) is None:
-                unknown.append(partition)
+            if is_forbidden:
+                errors[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif image.partition(*partition) is None:
+                errors[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             yield ROW_UNITS // 2
         yield 1
-    return partitions, unknown
+    return partitions, errors
 
 
 def _transactions(
@@ -103,12 +105,11 @@ def _add(
     service: TransactionService,
     transaction: AddPartitionsToTxnTransaction,
     partitions: list[TopicPartition],
-    unknown: list[TopicPartition],
+    errors: dict[TopicPartition, ErrorCode],
     version: int,
     answered: Callable[[PartitionsResult], None],
 ) -> None:
-    if unknown:
-        errors = dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if errors:
         answered(PartitionsResult(ErrorCode.OPERATION_NOT_ATTEMPTED, errors))
         return
     producer = Producer(transaction.producer_id, transaction.producer_epoch)

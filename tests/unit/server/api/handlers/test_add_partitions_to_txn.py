@@ -1,4 +1,4 @@
-"""A request with many partitions is answered in slices."""
+"""AddPartitionsToTxn: partitions that a client may not add, and many partitions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from unittest.mock import Mock
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from kafkapy.coordinator.transactions.messages import PartitionsResult
 from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -43,3 +45,46 @@ def test_the_rows_of_a_response_are_made_a_few_at_a_time(version: int) -> None:
     assert [row.partition_index for row in rows[0].results_by_partition] == list(range(MANY))
     codes = {row.partition_error_code for row in rows[0].results_by_partition}
     assert codes == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_a_client_adds_no_partition_of_an_internal_topic(version: int) -> None:
+    """The marker of its transaction would be appended there. Nor does Kafka allow it, with or
+    without an authorizer (`KafkaApis.handleAddPartitionsToTxnRequest`).
+    """
+    transactions = Mock()
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_topics=[
+            AddPartitionsToTxnTopic(name="t", partitions=[0]),
+            AddPartitionsToTxnTopic(name=TRANSACTION_STATE_TOPIC, partitions=[0, 99]),
+            AddPartitionsToTxnTopic(name=GROUP_METADATA_TOPIC, partitions=[0]),
+        ]
+    )
+    context = request_context(24, version)
+    response: Any = finished(add_partitions_to_txn.handle(transactions, Mock(), context, request))
+    rows = {
+        (topic.name, row.partition_index): row.partition_error_code
+        for topic in response.results_by_topic_v3_and_below
+        for row in topic.results_by_partition
+    }
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert rows == {
+        ("t", 0): ErrorCode.OPERATION_NOT_ATTEMPTED,
+        (TRANSACTION_STATE_TOPIC, 0): refused,
+        (TRANSACTION_STATE_TOPIC, 99): refused,
+        (GROUP_METADATA_TOPIC, 0): refused,
+    }
+    assert not transactions.ask.called
+
+
+def test_a_broker_adds_the_partition_of_a_group() -> None:
+    """TxnOffsetCommit v5 is served so."""
+    topics = [AddPartitionsToTxnTopic(name=GROUP_METADATA_TOPIC, partitions=[0])]
+    request = AddPartitionsToTxnRequest(transactions=[AddPartitionsToTxnTransaction(topics=topics)])
+    transactions = Mock(ask=lambda _, __, answered: answered(PartitionsResult()))
+    response: Any = finished(
+        add_partitions_to_txn.handle(transactions, Mock(), request_context(24, 5), request)
+    )
+    [transaction] = response.results_by_transaction
+    [topic] = transaction.topic_results
+    assert topic.results_by_partition[0].partition_error_code == ErrorCode.NONE
