@@ -141,14 +141,13 @@ class Handler:
         meter: FetchMeter | None,
     ) -> FetchParams:
         version = context.version
-        max_bytes, min_bytes = min(request.max_bytes, self.max_bytes), request.min_bytes
+        max_bytes = min(request.max_bytes, self.max_bytes)
         if meter is not None and meter.bytes_max is not None:
             max_bytes = min(max_bytes, meter.bytes_max)
-            min_bytes = min(min_bytes, max_bytes)
         return FetchParams(
             replica_id,
             request.max_wait_ms,
-            min_bytes,
+            min(request.min_bytes, max_bytes),
             max_bytes,
             request.isolation_level,
             version,

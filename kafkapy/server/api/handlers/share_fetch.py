@@ -131,11 +131,12 @@ class Handler:
         return (yield from worked(pending.response)) if pending.done else pending
 
     def _params(self, request: ShareFetchRequest, member_id: str) -> ShareFetchParams:
+        max_bytes = min(request.max_bytes, self.max_bytes)
         return ShareFetchParams(
             member_id,
             request.max_wait_ms,
-            request.min_bytes,
-            min(request.max_bytes, self.max_bytes),
+            min(request.min_bytes, max_bytes),
+            max_bytes,
             request.max_records,
             request.batch_size,
             request.share_acquire_mode == RECORD_LIMIT_MODE,
