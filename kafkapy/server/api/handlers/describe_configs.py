@@ -65,7 +65,7 @@ class Handler:
 
     def _entries(self, resource: DescribeConfigsResource) -> list[ConfigEntry]:
         name = resource.resource_name
-        keys = resource.configuration_keys
+        keys = resource.configuration_keys or None  # an empty list is no choice either
         if resource.resource_type == ResourceType.TOPIC:
             validate_topic_name(name)
             if name not in self.metadata.image.topics:
