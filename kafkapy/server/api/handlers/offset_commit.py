@@ -44,7 +44,7 @@ def handle(
                 )
             yield ROW_UNITS // 2
         yield 1
-    if not offsets and request.topics:
+    if not offsets:
         return (yield from _response(request, CommitOffsetsResult({})))
     commit = CommitOffsets(
         group_id=request.group_id,

@@ -88,7 +88,7 @@ def _commit(
                 )
             yield ROW_UNITS // 2
         yield 1
-    if not offsets and request.topics:
+    if not offsets:
         return (yield from _response(request, {}, context.version))
     commit = CommitOffsets(
         group_id=request.group_id,

@@ -11,14 +11,21 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import DeleteOffsets, DeleteOffsetsResult, SyncGroupResult
+from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.api.handlers import offset_delete, sync_group
+from kafkapy.server.api.handlers import (
+    offset_commit,
+    offset_delete,
+    sync_group,
+    txn_offset_commit,
+)
 from kafkapy.server.requests.turns import finished
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
@@ -81,3 +88,24 @@ def test_a_sync_names_its_protocol_since_version_5(
     request = SyncGroupRequest(group_id="g", protocol_type=names[0], protocol_name=names[1])
     response: Any = sync_group.handle(groups, request_context(14, version), request)
     assert response.error_code == code
+
+
+@pytest.mark.parametrize(
+    ("handle", "request_class"),
+    [
+        (offset_commit.handle, OffsetCommitRequest),
+        (
+            lambda groups, *rest: txn_offset_commit.handle(
+                groups, rest[0], Mock(unverified=lambda _: []), *rest[1:]
+            ),
+            TxnOffsetCommitRequest,
+        ),
+    ],
+)
+def test_a_commit_of_nothing_is_none_to_the_coordinator(handle: Any, request_class: Any) -> None:
+    """It would begin a group without members and offsets, which tools list."""
+    groups = Mock()
+    request = request_class(group_id="g", topics=[])
+    response: Any = finished(handle(groups, Mock(), request_context(8, 3), request))
+    assert response.topics == []
+    assert not groups.call.called
