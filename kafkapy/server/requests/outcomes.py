@@ -51,7 +51,8 @@ class Pending(Generic[R_co]):
     """A response that will come later.
 
     `blocks` keeps the connection from handling further requests meanwhile, as Kafka does for every
-    request; only fetches, whose answers are large, and requests handled in slices need it here.
+    request; only fetches, whose answers are large, commits of offsets, which clients read at once,
+    and requests handled in slices need it here.
     `seconds` is the time of the event loop that the slices took. Once done it keeps nobody alive:
     the callbacks know the request and it them, which only the garbage collector would undo.
 

@@ -20,7 +20,7 @@ from kafkapy.protocol.messages.offset_commit import (
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
 
 
@@ -58,6 +58,8 @@ def handle(
     outcome = groups.call(
         groups.coordinator.commit_offsets, commit, lambda result: _response(request, result)
     )
+    if isinstance(outcome, Pending):
+        outcome.blocks = True  # who asks for the offset next, on this connection, gets this one
     return (yield from worked(outcome))
 
 
