@@ -1,8 +1,8 @@
 """DescribeCluster (key 60), versions 0-2.
 
 Behaviour: brokers with the request's listener, cluster id and controller. Endpoint type 2
-(controllers) is refused: only KRaft has controller endpoints. Version notes: v2 asks for fenced
-brokers too, which only KRaft has.
+(controllers) is MISMATCHED_ENDPOINT_TYPE: only KRaft has controller endpoints. Version notes: v2
+asks for fenced brokers too, which only KRaft has.
 """
 
 from __future__ import annotations
@@ -17,13 +17,19 @@ from kafkapy.server.api.authorized_operations import CLUSTER_OPERATIONS
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.request_context import RequestContext
 
-_BROKERS = 1
+_BROKERS, _CONTROLLERS = 1, 2
 
 
 def handle(
     cluster: ClusterView, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
     """Describe the cluster's nodes."""
+    if context.version >= 1 and request.endpoint_type == _CONTROLLERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message="The request was sent to an endpoint of type BROKER, but we wanted an"
+            " endpoint of type CONTROLLER",
+        )
     if context.version >= 1 and request.endpoint_type != _BROKERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
