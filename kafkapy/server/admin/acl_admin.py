@@ -192,4 +192,8 @@ def _refusal(binding: Binding) -> ApiError | None:
         message = "ACL binding contains unknown elements"
     elif "/" in resource.name:
         message = f"ACL binding contains invalid resource name: {resource.name}"
+    elif ":" not in (entry.principal or ""):  # Kafka's brokers could not read the znode
+        message = (
+            f"expected a string in format principalType:principalName but got {entry.principal}"
+        )
     return None if message is None else ApiError(ErrorCode.INVALID_REQUEST, message)

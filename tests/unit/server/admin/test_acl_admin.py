@@ -69,6 +69,7 @@ def test_an_entry_is_refused_alone_and_in_kafkas_words(admin: AclAdmin) -> None:
         Binding(TOPIC._replace(pattern=PatternType.MATCH), ALICE),
         Binding(TOPIC, ALICE._replace(operation=Operation.ANY)),
         Binding(TOPIC, ALICE._replace(permission=Permission.ANY)),
+        Binding(TOPIC, ALICE._replace(principal="alice")),
     ]
     *refused, last = run(admin.create([*bad, Binding(TOPIC, ALICE)], Turns().pace()))
     assert last is None
@@ -78,6 +79,7 @@ def test_an_entry_is_refused_alone_and_in_kafkas_words(admin: AclAdmin) -> None:
         "Invalid empty resource name",
         "ACL binding contains invalid resource name: a/b",
         *["ACL binding contains unknown elements"] * 4,
+        "expected a string in format principalType:principalName but got alice",
     ]
     assert admin.describe(ALL) == {TOPIC: [ALICE]}
 
