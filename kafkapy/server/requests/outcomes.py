@@ -81,12 +81,16 @@ class Pending(Generic[R_co]):
             callback(response)
 
     def follow(self, outcome: Handled[R_co] | ProtocolViolation) -> None:
-        """Adopt a handler's outcome: a response, or that of another `Pending`."""
-        if isinstance(outcome, Pending):
+        """Adopt a handler's outcome: a response, or that of another `Pending`. That one is
+        abandoned if this one was, while it was handled.
+        """
+        if not isinstance(outcome, Pending):
+            self.complete(outcome)
+        elif self.done:
+            outcome.abandon()
+        else:
             self.on_abandon = outcome.abandon
             outcome.when_complete(self.complete)
-        else:
-            self.complete(outcome)
 
     def when_complete(self, callback: Callable[[Completion[R_co]], None]) -> None:
         """Run `callback(response)` when there is one: at once if there already is."""

@@ -33,6 +33,16 @@ def test_an_abandoned_response_goes_nowhere() -> None:
     assert (abandoned, heard) == ([1], [])
 
 
+def test_what_an_abandoned_response_comes_to_follow_is_abandoned_too() -> None:
+    abandoned: list[int] = []
+    waiting = Pending()
+    waiting.on_abandon = lambda: abandoned.append(1)
+    pending = Pending()
+    pending.abandon()
+    pending.follow(waiting)
+    assert (abandoned, waiting.done) == ([1], True)
+
+
 def test_what_is_answered_cannot_be_abandoned() -> None:
     pending = Pending()
     pending.on_abandon = lambda: (_ for _ in ()).throw(AssertionError("it was answered"))
