@@ -13,6 +13,7 @@ import orjson
 
 from kafkapy.common.cluster_state import (
     RECOVERED,
+    RECOVERING,
     BrokerInfo,
     Endpoint,
     Feature,
@@ -54,6 +55,12 @@ class ConfigChange(NamedTuple):
     entity_name: str
 
 
+def _is_int32(value: object) -> bool:
+    """Whether this fits into the controller's requests: one number that does not, in any topic,
+    would end its channels to all brokers."""
+    return isinstance(value, int) and -(2**31) <= value < 2**31
+
+
 def _object(path: str, data: bytes) -> dict[str, Any]:
     try:
         value = orjson.loads(data)
@@ -93,13 +100,20 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerInfo:
     node = _object(path, data)
     try:
         if "endpoints" not in node:
-            endpoint = Endpoint("PLAINTEXT", node["host"], node["port"])
-            return BrokerInfo(broker_id, (endpoint,), None)
-        protocols = node.get("listener_security_protocol_map", {})
-        endpoints = tuple(_endpoint(text, protocols) for text in node["endpoints"])
-        return BrokerInfo(broker_id, endpoints, node.get("rack"), _features(node))
-    except (KeyError, TypeError, ValueError) as error:
+            endpoints: tuple[Endpoint, ...] = (Endpoint("PLAINTEXT", node["host"], node["port"]),)
+            rack = None
+        else:
+            protocols = node.get("listener_security_protocol_map", {})
+            endpoints = tuple(_endpoint(text, protocols) for text in node["endpoints"])
+            rack = node.get("rack")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ZnodeError(path, repr(error)) from error
+    texts = [text for e in endpoints for text in (e.host, e.security_protocol)]
+    if not all(isinstance(text, str) for text in [*texts, "" if rack is None else rack]):
+        raise ZnodeError(path, "a host, a security protocol or the rack is not a text")
+    if not all(_is_int32(endpoint.port) for endpoint in endpoints):
+        raise ZnodeError(path, "a port is not one")
+    return BrokerInfo(broker_id, endpoints, rack, _features(node))
 
 
 def _features(node: dict[str, Any]) -> tuple[Feature, ...]:
@@ -163,7 +177,7 @@ def _non_empty(assignment: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int
 
 def _replicas(node: Mapping[str, list[int]]) -> dict[int, tuple[int, ...]]:
     found = {int(partition): tuple(replicas) for partition, replicas in node.items()}
-    if not all(isinstance(broker, int) for replicas in found.values() for broker in replicas):
+    if not all(_is_int32(broker) for replicas in found.values() for broker in replicas):
         raise ValueError("a replica is not a broker id")
     if not all(0 <= partition < 2**31 for partition in found):
         raise ValueError("a partition's index is not one")
@@ -190,7 +204,7 @@ def decode_partition_state(path: str, data: bytes, version: int) -> LeaderAndIsr
     """A partition's state; `version` is the node's data version: the partition epoch."""
     node = _object(path, data)
     try:
-        return LeaderAndIsr(
+        state = LeaderAndIsr(
             leader=node["leader"],
             leader_epoch=node["leader_epoch"],
             isr=tuple(node["isr"]),
@@ -200,6 +214,12 @@ def decode_partition_state(path: str, data: bytes, version: int) -> LeaderAndIsr
         )
     except (KeyError, TypeError) as error:
         raise ZnodeError(path, repr(error)) from error
+    numbers = (state.leader, state.leader_epoch, state.controller_epoch, *state.isr)
+    if not all(map(_is_int32, numbers)):
+        raise ZnodeError(path, "a broker id or an epoch is not one")
+    if state.leader_recovery_state not in (RECOVERED, RECOVERING):
+        raise ZnodeError(path, f"the recovery state {state.leader_recovery_state} is not known")
+    return state
 
 
 def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
@@ -339,7 +359,7 @@ def decode_reassignments(data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
     except (KeyError, TypeError, ValueError) as error:
         raise ZnodeError(path, repr(error)) from error
     for partition, replicas in targets.items():
-        if not all(isinstance(replica, int) for replica in replicas):
+        if not all(map(_is_int32, replicas)):
             raise ZnodeError(path, f"a replica of {partition} is not a broker id")
     return targets
 
