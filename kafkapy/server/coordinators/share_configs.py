@@ -68,7 +68,9 @@ class ShareConfigs:
                 float(value or 0) * unit
                 for value, unit in zip(found.groups(), _UNITS_MS, strict=True)
             )
-            since_ms = self._clock.time_ms() - int(age_ms)
+            now_ms = self._clock.time_ms()
+            # No record is older than -1, and the age may have any number of digits.
+            since_ms = now_ms - int(min(age_ms, now_ms + 1))
             first = log.offset_for_timestamp(since_ms, log.high_watermark)
             if first is not None:
                 return first.offset
