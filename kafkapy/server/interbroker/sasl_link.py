@@ -106,7 +106,7 @@ class SaslLink(NodeLink):
     def _first_made(self, made: asyncio.Future[bytes]) -> None:
         """Say what the thread has made, unless the connection has ended meanwhile."""
         self._making = None
-        if made.cancelled():
+        if self._ended or made.cancelled():
             return
         try:
             self._say_token(made.result())

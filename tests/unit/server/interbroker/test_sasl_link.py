@@ -254,6 +254,31 @@ def test_a_ticket_that_comes_too_late_is_not_sent() -> None:
     in_loop(scenario)
 
 
+def test_a_connection_that_ends_as_its_ticket_comes() -> None:
+    async def scenario() -> None:
+        faults: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+        tickets = Tickets()
+        async with ScriptedNode(broker()) as node:
+            client = client_of(node, tickets.security)
+            waiting = asyncio.ensure_future(client.request(ask(0), 3))
+            await node.requests.at_least(1)
+            while not tickets.hosts:
+                await asyncio.sleep(0)
+            tickets.may_go.set()
+            assert tickets.security.thread is not None
+            tickets.security.thread.shutdown()
+            await asyncio.sleep(0)  # the ticket is there, and not looked at yet
+            client.close()
+            with pytest.raises(NodeUnavailable, match="closed"):
+                await waiting
+            await asyncio.sleep(0)
+            assert not faults
+            assert kinds(node) == LOGIN[:1]
+
+    in_loop(scenario)
+
+
 def test_closing_during_the_login() -> None:
     async def scenario() -> None:
         never = asyncio.Event()
