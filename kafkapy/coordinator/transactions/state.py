@@ -193,10 +193,11 @@ class Transaction:
 
     def prepare_fence(self) -> Transition:
         """Assign the next epoch, which no producer gets, so that the transaction can be aborted. If
-        the append failed, the same epoch is used again.
+        the append failed, the same epoch is used again. So is the last one, which only an intruder
+        has: it must not keep the transaction open.
         """
         epoch = self.producer_epoch if self.has_failed_epoch_fence else self.producer_epoch + 1
-        assert epoch <= LAST_EPOCH
+        epoch = min(epoch, LAST_EPOCH)
         return self._to(
             PREPARE_EPOCH_FENCE, self.last_update_ms, epoch=epoch, last_epoch=NO_PRODUCER_EPOCH
         )

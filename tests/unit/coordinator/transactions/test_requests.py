@@ -168,6 +168,30 @@ def test_a_repeated_call_for_the_last_epoch_gets_it_again() -> None:
 # partitions
 
 
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_transaction_in_the_epoch_that_no_producer_gets_is_aborted(version: int) -> None:
+    shell = shell_at_epoch(LAST_EPOCH)
+    shell.version = version
+    intruder = Producer(7, LAST_EPOCH)
+    assert shell.add(intruder, T0) is ErrorCode.NONE
+    other = shell.begin("other")
+    shell.add(other, T1, name="other")
+    shell.pass_time(TIMEOUT_MS + 1)
+    shell.perform(shell.coordinator.abort_timed_out(shell.now_ms))
+    assert [decision.transactional_id for decision in shell.markers] == [ID, "other"]
+    assert shell.markers[0].producer == intruder
+    shell.mark()
+    assert shell.begin().producer_epoch == 0
+
+
+def test_an_instance_aborts_a_transaction_in_the_epoch_that_no_producer_gets() -> None:
+    shell = shell_at_epoch(LAST_EPOCH)
+    shell.add(Producer(7, LAST_EPOCH), T0)
+    assert shell.init().error is ErrorCode.CONCURRENT_TRANSACTIONS
+    shell.mark()
+    assert shell.begin().producer_epoch == 0
+
+
 def test_partitions_are_in_the_log_before_the_answer(shell: TransactionShell) -> None:
     producer = shell.begin()
     shell.held = []
