@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
 from kafkapy.common.cluster_state import BrokerInfo
 from kafkapy.common.errors import KafkapyError
+from kafkapy.common.topic_partition import quoted
 from kafkapy.zk.stores import paths
 from kafkapy.zk.stores.fencing import ensure
 from kafkapy.zk.stores.znodes import ZnodeError, decode_broker, encode_broker
@@ -27,6 +29,8 @@ from kafkapy.zk.zookeeper import (
 
 _log = logging.getLogger("kafka.zk.KafkaZkClient")
 
+_ID: Final = re.compile("0|[1-9][0-9]{0,9}")
+
 
 class BrokerIdTaken(KafkapyError):
     """Another process is registered under this broker id, or advertises the same address."""
@@ -44,6 +48,7 @@ class BrokerStore:
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
+        self._ignored: set[str] = set()  # names that were warned of
 
     async def register(
         self, broker: BrokerInfo, timestamp_ms: int, previous_session_id: int = 0
@@ -92,8 +97,15 @@ class BrokerStore:
         await self._zk.set(paths.broker(broker.broker_id), encode_broker(broker, timestamp_ms))
 
     async def ids(self, watch: Watch | None = None) -> list[int]:
-        """The ids of all live brokers, ascending."""
-        return sorted(int(name) for name in await self._zk.children(paths.BROKER_IDS, watch))
+        """The ids of all live brokers, ascending. A child that is no id is logged and left out."""
+        names = await self._zk.children(paths.BROKER_IDS, watch)
+        for name in names:
+            if not _is_id(name) and name not in self._ignored:
+                self._ignored.add(name)
+                _log.warning(
+                    "%s has the child %s, which is no broker id", paths.BROKER_IDS, quoted(name)
+                )
+        return sorted(int(name) for name in names if name not in self._ignored)
 
     async def get(self, broker_id: int, watch: Watch | None = None) -> Registration | None:
         """One live broker."""
@@ -141,6 +153,10 @@ class BrokerStore:
                     f"advertised address {shared[0].host}:{shared[0].port} of broker"
                     f" {broker.broker_id} is already that of broker {other_id}"
                 )
+
+
+def _is_id(name: str) -> bool:
+    return _ID.fullmatch(name) is not None and int(name) < 2**31
 
 
 def _registration(broker_id: int, node: Znode) -> Registration:

@@ -85,6 +85,19 @@ def test_reading_brokers() -> None:
     assert len(seen) == 1
 
 
+def test_a_child_that_is_no_broker_id_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    zk = server().connect()
+    store = ZkStore(zk)
+    run(store.create_persistent_paths())
+    run(store.brokers.register(info(1), 0))
+    for name in ("stray", "-1", "1_0", "01", "2147483648", "9" * 5000):
+        run(zk.create(f"/brokers/ids/{name}", b""))
+    for _ in range(2):
+        assert run(store.brokers.ids()) == [1]
+        assert list(run(store.brokers.get_all())) == [1]
+    assert caplog.text.count("/brokers/ids has the child 'stray', which is no broker id") == 1
+
+
 def test_generated_ids_start_above_the_reserved_ones() -> None:
     store = ZkStore(server().connect())
     assert [run(store.brokers.generate_id(1000)) for _ in range(3)] == [1001, 1002, 1003]
