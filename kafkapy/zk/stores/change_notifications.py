@@ -5,6 +5,7 @@ those that are older than 15 minutes (`ZkNodeChangeNotificationListener`).
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -17,9 +18,13 @@ CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
 async def sequences(
     zk: ZooKeeper, folder: str, prefix: str, watch: Watch | None = None
 ) -> list[int]:
-    """The sequence numbers of the notifications in a folder, ascending. Raises NoNode."""
+    """The sequence numbers of the notifications in a folder, ascending. Raises NoNode.
+
+    Other children are left out: with an error, nobody would learn of changes any more.
+    """
     names = await zk.children(folder, watch)
-    return sorted(paths.sequence_of(name) for name in names if name.startswith(prefix))
+    is_notification = re.compile(re.escape(prefix) + "-?[0-9]{1,10}").fullmatch
+    return sorted(paths.sequence_of(name) for name in names if is_notification(name))
 
 
 async def purge(zk: ZooKeeper, notifications: Iterable[str], now_ms: int) -> None:

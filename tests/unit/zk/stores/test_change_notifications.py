@@ -24,6 +24,15 @@ def test_they_are_read_by_their_numbers_and_their_prefix() -> None:
     assert len(seen) == 1
 
 
+def test_what_has_no_number_is_none() -> None:
+    zk = server().connect()
+    run(zk.create("/f", b""))
+    run(zk.create("/f/c_", b"", CreateMode.PERSISTENT_SEQUENTIAL))
+    for name in ("c_", "c_stray", "c_1_0", f"c_{'9' * 5000}", "c_-2147483648"):
+        run(zk.create(f"/f/{name}", b""))
+    assert run(sequences(zk, "/f", "c_")) == [-(2**31), 0]
+
+
 def test_old_ones_go() -> None:
     zk = server().connect()
     path = run(zk.create("/c_", b"", CreateMode.PERSISTENT_SEQUENTIAL))
