@@ -195,7 +195,7 @@ def decode_token(path: str, data: bytes) -> TokenInformation:
             int(node["maxTimestamp"]),
             int(node["expiryTimestamp"]),
         )
-    except (ConfigError, KeyError, TypeError, ValueError) as error:
+    except (ConfigError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ZnodeError(path, repr(error)) from error
 
 

@@ -63,6 +63,7 @@ def test_before_kip_373_nobody_asks_for_others() -> None:
         KAFKAS.replace(b":3}", b":0}"),
         KAFKAS.replace(b"%3Abob", b"%3A"),
         KAFKAS.replace(b'["User%3Abob"]', b"null"),
+        KAFKAS.replace(b'["User%3Abob"]', b"[{}]"),
     ],
 )
 def test_what_cannot_be_read_is_named(data: bytes) -> None:
