@@ -32,8 +32,9 @@ def write_whatever_comes() -> None:
 
 
 def read_whatever_comes() -> None:
-    """Make stdin take bytes that are no letters: whoever reads a line with some refuses that line,
-    and reads the next one."""
+    """Read bytes of stdin that are not UTF-8 as surrogates (PEP 383). A command that reads lines
+    refuses such a line, and continues with the next one.
+    """
     if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors == "strict":
         sys.stdin.reconfigure(errors="surrogateescape")
 

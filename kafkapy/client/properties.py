@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_numbers import INT_MAX
 from kafkapy.common.java_properties import parse_properties
-
-_INT_MAX: Final = 2**31 - 1
 
 
 def load_properties(path: str) -> dict[str, str]:
@@ -68,7 +66,7 @@ def milliseconds(properties: Mapping[str, str], name: str, default: int) -> int:
         raise ConfigError(
             f"Invalid value {value} for configuration {name}: Value must be at least 0"
         )
-    if value > _INT_MAX:
+    if value > INT_MAX:
         raise ConfigError(
             f"Invalid value {value} for configuration {name}: Not a number of type INT"
         )

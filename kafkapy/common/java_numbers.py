@@ -1,4 +1,4 @@
-"""Formats numbers like Java's `%f` and `toString`."""
+"""Numbers as Java reads and writes them: `int`, `%f` and `toString`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ import math
 from struct import Struct
 from typing import Final
 
+INT_MAX: Final = 2**31 - 1
 DOUBLE: Final = Struct(">d")
+_NATURAL_DIGITS_MAX: Final = 100  # Python reads no number of more than 4,300 digits
 _DIGITS_MAX: Final = 16  # behind the point, of 64 bits
+
+
+def is_natural(text: str, bits: int = 31) -> bool:
+    """Whether a text is an `int` of Java that is not negative, such as a broker id. With 63 `bits`,
+    whether it is such a `long`.
+    """
+    return text.isdecimal() and len(text) <= _NATURAL_DIGITS_MAX and int(text) < 1 << bits
 
 
 def ratio(numerator: float, denominator: float) -> float:

@@ -6,4 +6,4 @@ import re
 from typing import Final
 
 PATTERN_ERRORS: Final = (re.error, OverflowError, RecursionError)
-"""What `re.compile` raises, also for `a{99999999999}` and for thousands of parentheses."""
+"""The exceptions of `re.compile`, also for `a{99999999999}` and thousands of parentheses."""

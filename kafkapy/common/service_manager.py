@@ -12,8 +12,9 @@ _ADDRESS: Final = "NOTIFY_SOCKET"
 
 
 def notify(state: str) -> None:
-    """Tell the manager, if there is one. A manager that is gone is told nothing, nor is one while
-    this process has no descriptor left: it has to stop cleanly all the same."""
+    """Send the state to the manager, if there is one. Does nothing if the manager is gone, or if no
+    descriptor is left: a process without one must still stop cleanly.
+    """
     address = os.environ.get(_ADDRESS, "")
     if not address.startswith(("/", "@")):
         return

@@ -24,7 +24,6 @@ from kafkapy.common.config_def import (
 from kafkapy.common.errors import ConfigError
 
 LONG_MAX: Final = 2**63 - 1
-INT_MAX: Final = 2**31 - 1
 
 SYNONYM_FACTOR: Final = {
     "log.roll.hours": 3_600_000,

@@ -22,7 +22,7 @@ from kafkapy.common.config_def import (
     one_of,
 )
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.topic_configs import INT_MAX
+from kafkapy.common.java_numbers import INT_MAX
 from kafkapy.metadata.topic_config import (
     BrokerConfigLayers,
     ConfigEntry,

@@ -21,8 +21,8 @@ ELEMENTS_MAX: Final = 5_000
 a megabyte has room for half a million that are empty.
 """
 PUSH_LABEL_CHARS_MAX: Final = 1 << 22
-"""Of all points of a push together: each has the labels of its resource, which are sent once. A
-client may keep a quarter of it.
+"""Of all points of a push together. A resource sends its labels once, and each of its points has
+them here.
 """
 BUCKETS_MAX: Final = 200
 NAME_CHARS_MAX: Final = 250

@@ -165,7 +165,7 @@ class ClientTelemetry:
             client = client._replace(client_instance_id=str(instance_id))
             requested = requested_of(client, self._subscriptions.values())
             subscription_id = _subscription_id(instance_id, requested)
-            # As much as is shown: a name may be as long as a request, and outlives its connection.
+            # Cut as for metrics: a name may be as long as a request, and outlives its connection.
             client = ClientInformation(*(text[:LABEL_CHARS_MAX] for text in client))
             instance = Instance(client, self._version, requested, subscription_id)
             self.instances[instance_id] = instance

@@ -266,7 +266,7 @@ class FileRecords:
             position += header.size
 
     def check(self, position: int, header: BatchHeader) -> None:
-        """Hold the batch with this header against its CRC.
+        """Check the CRC of the batch that has this header.
 
         Raises:
             ApiError: CORRUPT_MESSAGE.

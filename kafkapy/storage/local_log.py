@@ -273,7 +273,7 @@ class LocalLog:
         self.pool.fs.open(self.segments.active.records.path).close()
 
     def probe_truncation(self, offset: int) -> int:
-        """Where `truncate_to` would end the log. Raises what would stop it half-way.
+        """The log end offset that `truncate_to` would leave. Fails where that would stop half-way.
 
         Raises:
             OSError: descriptors are short.

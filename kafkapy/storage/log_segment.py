@@ -372,7 +372,12 @@ class LogSegment:
         return position, next_offset
 
     def _check_last_offset(self, position: int, header: BatchHeader) -> None:
-        """Damage of records does not matter here: as many of them as offsets prove the header."""
+        """Check the last offset of a batch by its number of records or, if they differ, as after a
+        compaction, by its CRC. Damaged records do not matter here.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE.
+        """
         if header.last_offset_delta != header.record_count - 1:
             self.records.check(position, header)
 

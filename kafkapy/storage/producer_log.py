@@ -128,14 +128,14 @@ class ProducerLog:
             logger.error("Producer state of %s is incomplete: %s", local.directory, error)
 
     def check_rebuild(self, local: LocalLog, start: int, end: int) -> None:
-        """Hold the batches that a rebuild would apply against their CRCs, which it does not read.
+        """Check the CRCs of the batches that `rebuild` would apply. It reads only their headers,
+        and a wrong bit there makes producers or transactions that the log does not have.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE; the state would have producers or transactions that the log
-                does not.
+            ApiError: CORRUPT_MESSAGE.
         """
-        known = [offset for offset in self.snapshots.offsets if start <= offset <= end]
-        for segment, at, header in _batches(local, known[-1] if known else start, end):
+        known = max((o for o in self.snapshots.offsets if start <= o <= end), default=start)
+        for segment, at, header in _batches(local, known, end):
             if header.magic != MAGIC or header.producer_id != NO_PRODUCER_ID:
                 segment.records.check(at, header)
 

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.texts import is_utf8
 
 if TYPE_CHECKING:
     from confluent_kafka import ShareConsumer
@@ -141,7 +142,7 @@ def make(client: Callable[..., C], config: Mapping[str, Any], reporter: Reporter
     Raises:
         ConfigError: a value is not allowed.
     """
-    _refuse_halves(config)
+    _refuse_surrogates(config)
     silent = logging.Logger("librdkafka")
     silent.addHandler(logging.NullHandler())
     left: dict[str, Any] = dict(config)
@@ -157,12 +158,9 @@ def make(client: Callable[..., C], config: Mapping[str, Any], reporter: Reporter
             del left[unknown[1]]
 
 
-def _refuse_halves(config: Mapping[str, Any]) -> None:
-    """Refuse half of a letter, as an escape in a file can give it: librdkafka ends the process."""
+def _refuse_surrogates(config: Mapping[str, Any]) -> None:
+    """Refuse a lone surrogate, which an escape in a file can make: librdkafka ends the process."""
     for name, value in config.items():
-        try:
-            f"{name}={value}".encode()
-        except UnicodeEncodeError:
+        if not is_utf8(f"{name}={value}"):
             # Without the value: it may be a secret.
-            said = f"Invalid value for configuration {name!a}: half of a letter"
-            raise ConfigError(said) from None
+            raise ConfigError(f"Invalid value for configuration {name!a}: a lone surrogate")

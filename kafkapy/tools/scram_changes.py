@@ -9,12 +9,12 @@ from typing import Final
 
 from kafkapy.admin.scram import SALT_BYTES, NewCredential
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_numbers import INT_MAX
 from kafkapy.security.sasl.scram import ITERATIONS_MIN, MECHANISMS, ScramCredential, ScramMechanism
 from kafkapy.tools.config_changes import ConfigChange
 
 _CREDENTIAL: Final = re.compile(r"(?:iterations=(-?[0-9]{1,10}),)?password=(.*)")
 _DEFAULT_ITERATIONS: Final = -1
-_INT_MAX: Final = 2**31 - 1
 
 
 def split_change(change: ConfigChange) -> tuple[ConfigChange, ConfigChange]:
@@ -54,7 +54,7 @@ def stored(change: ConfigChange) -> ConfigChange:
 
 def _credential(name: str, text: str) -> NewCredential:
     match = _CREDENTIAL.fullmatch(text)
-    if match is None or not match[2] or int(match[1] or 0) > _INT_MAX:
+    if match is None or not match[2] or int(match[1] or 0) > INT_MAX:
         shown = re.sub("password=.*", "password=...", text)
         raise ConfigError(f"Invalid credential property {name}={shown}")
     iterations = int(match[1] or _DEFAULT_ITERATIONS)

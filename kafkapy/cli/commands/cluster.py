@@ -13,13 +13,13 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
     flag,
-    is_natural,
     require,
     value,
     values,
 )
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
+from kafkapy.common.java_numbers import is_natural
 from kafkapy.tools.zookeeper.implementations import Implementation
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from kafkapy.cli.commands.configs_quotas import CLIENTS, IPS, QUOTA_KEYS, USERS
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, is_natural, refuse, value, values
+from kafkapy.cli.framework.options import ClusterOptions, flag, refuse, value, values
 from kafkapy.cli.framework.output import Report, show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.java_numbers import is_natural
 
 if TYPE_CHECKING:
     from kafkapy.admin.configs import Resource

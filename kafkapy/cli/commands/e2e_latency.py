@@ -13,12 +13,12 @@ from kafkapy.cli.framework.live_line import LiveLine
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
-    is_natural,
     properties_of,
     values,
 )
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
+from kafkapy.common.java_numbers import is_natural
 
 USAGE: Final = (
     "USAGE: kafkapy e2e-latency broker_list topic num_messages producer_acks message_size_bytes"

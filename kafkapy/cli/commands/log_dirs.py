@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, is_natural, require, value
+from kafkapy.cli.framework.options import ClusterOptions, flag, require, value
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.java_numbers import is_natural
 
 if TYPE_CHECKING:
     from kafkapy.admin.log_dirs import LogDir

@@ -25,6 +25,7 @@ from kafkapy.cli.framework.options import (
 )
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.java_numbers import INT_MAX
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ ONLY_WITH: Final = {
     "topics_with_overrides": ("describe",),
     **dict.fromkeys(REPORTS, ("describe",)),
 }
-INT_MAX: Final = 2**31 - 1
 CONFIGS_TOOL: Final = (
     "(the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)"
 )

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkapy.cli.framework.exit_status import UsageError
+from kafkapy.common.texts import is_utf8
 
 # Patterns, compiled by whoever uses one first: most starts of a command use none.
 _NUMBER: Final = r"-\d+(\.\d+)?"
@@ -148,10 +149,8 @@ def refuse_bytes(text: str, what: str) -> None:
     Raises:
         UsageError: the command line had bytes that are not UTF-8.
     """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"The {what} is not UTF-8: {text!a}") from None
+    if not is_utf8(text):
+        raise UsageError(f"The {what} is not UTF-8: {text!a}")
 
 
 def _converted(spec: OptionSpec, text: str) -> Any:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import UsageError
 from kafkapy.cli.framework.jopt import OptionSpec
+from kafkapy.common.java_numbers import INT_MAX
 
 if TYPE_CHECKING:
     from kafkapy.admin.dry_run import DryRunCluster
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 # A pattern, compiled by its first use: most starts of a command have none.
 _HOST_PORT: Final = r"([A-Za-z0-9\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)"
 
-_INT_MAX: Final = 2**31 - 1
-_DIGITS_MAX: Final = 100
 
 SPEC: Final = "spec"
 """Where the metadata of a field has its option."""
@@ -219,13 +218,7 @@ def forget_endless(options: Limited) -> None:
 
 def timeout_of(given_ms: int) -> int:
     """A timeout that was given, as an `int` of Java that is not negative: sockets take those."""
-    return min(max(0, given_ms), _INT_MAX)
-
-
-def is_natural(text: str) -> bool:
-    """Whether a text is an `int` of Java that is not negative, such as the id of a broker."""
-    # Python reads no number of more than 4,300 digits.
-    return text.isdecimal() and len(text) <= _DIGITS_MAX and int(text) <= _INT_MAX
+    return min(max(0, given_ms), INT_MAX)
 
 
 def check_host_ports(servers: str | None) -> None:

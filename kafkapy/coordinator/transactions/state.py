@@ -193,8 +193,8 @@ class Transaction:
 
     def prepare_fence(self) -> Transition:
         """Assign the next epoch, which no producer gets, so that the transaction can be aborted. If
-        the append failed, the same epoch is used again. So is the last one, which only an intruder
-        has: it must not keep the transaction open.
+        the append failed, the same epoch is used again. A client that forged the last epoch keeps
+        it: there is no higher one, and the transaction must end.
         """
         epoch = self.producer_epoch if self.has_failed_epoch_fence else self.producer_epoch + 1
         epoch = min(epoch, LAST_EPOCH)

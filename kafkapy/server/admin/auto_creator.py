@@ -80,10 +80,11 @@ class AutoCreator:
                     return refusals
                 if name in self._metadata.image.topics:
                     continue
+                # After a refusal the name is in flight no more: a later mark is another request's.
                 is_mine = name not in self._in_flight
                 code = await self._once(name, charge)
                 if code is not ErrorCode.NONE:
-                    refusals[name] = code  # no longer in flight: the next one is another's
+                    refusals[name] = code
                 elif is_mine:
                     mine.append(name)
             created = [name for name in names if name not in refusals]

@@ -22,9 +22,9 @@ from kafkapy.common.config_def import (
     list_of,
     one_of,
 )
+from kafkapy.common.java_numbers import INT_MAX
 from kafkapy.server.config.unserved_configs import UNSERVED_ROWS, WHY_UNSERVED
 
-INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
 
 _Check = tuple[Validator, str] | None

@@ -69,7 +69,7 @@ class ShareConfigs:
                 for value, unit in zip(found.groups(), _UNITS_MS, strict=True)
             )
             now_ms = self._clock.time_ms()
-            # No record is older than -1, and the age may have any number of digits.
+            # No timestamp is below -1, and a float may be larger than any time.
             since_ms = now_ms - int(min(age_ms, now_ms + 1))
             first = log.offset_for_timestamp(since_ms, log.high_watermark)
             if first is not None:

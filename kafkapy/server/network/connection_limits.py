@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
+from kafkapy.common.java_numbers import INT_MAX
 from kafkapy.server.config.addresses import (
     PER_IP_OVERRIDES,
     numeric_address,
     parse_overrides,
     resolve,
 )
-from kafkapy.server.config.broker_config_table import INT_MAX
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.storage.file_records import open_files_for_logs
 

@@ -91,7 +91,7 @@ class ListenerAcceptor:
         try:
             host, port = accepted.getpeername()[:2]
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            # A client that vanished while it waits for a response would never be found otherwise.
+            # Without it, a client that vanished while it waits for a response is never found.
             accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         except OSError:  # gone already
             accepted.close()
@@ -182,8 +182,8 @@ class ListenerAcceptor:
 
 
 async def _begun(beginning: asyncio.Task[Any]) -> None:
-    """Wait until a connection has begun. If this is cancelled, it ends then: uvloop tells the
-    protocol of no end if the beginning itself is cancelled.
+    """Wait until a connection has begun. If the wait is cancelled, the connection begins and is
+    aborted. (uvloop does not call `connection_lost` if the beginning itself is cancelled.)
     """
     try:
         await asyncio.shield(beginning)

@@ -86,7 +86,7 @@ class ListenerSet:
         }
 
         def change() -> Coroutine[Any, Any, None]:
-            # Now, not in its turn: later plans must know what will be closed until then.
+            # Now, not in its turn: a later plan must not count on listeners that will be closed.
             self._config = config
             return self._change(config, security)
 

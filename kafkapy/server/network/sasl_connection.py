@@ -53,7 +53,7 @@ class SaslConnection(Connection):
     ) -> None:
         super().__init__(listener, dispatcher, table, wire, now_ms)
         wire.allow(settings.receive_bytes_max)
-        self._lease = None  # logins are bounded by their size and their number
+        self._lease = None  # the pool is for logged-in clients; logins have limits of their own
         self._settings = settings
         self._request_bytes_max = request_bytes_max
         self._authenticator: SaslAuthenticator | None = SaslAuthenticator(settings.mechanisms)

@@ -51,8 +51,8 @@ class Pending(Generic[R_co]):
     """A response that will come later.
 
     `blocks` keeps the connection from handling further requests meanwhile, as Kafka does for every
-    request; only fetches, whose answers are large, commits of offsets, which clients read at once,
-    and requests handled in slices need it here.
+    request. Here only fetches, whose responses are large, commits of offsets, which clients may
+    fetch at once, and requests handled in slices need it.
     `seconds` is the time of the event loop that the slices took. Once done it keeps nobody alive:
     the callbacks know the request and it them, which only the garbage collector would undo.
 
@@ -81,8 +81,8 @@ class Pending(Generic[R_co]):
             callback(response)
 
     def follow(self, outcome: Handled[R_co] | ProtocolViolation) -> None:
-        """Adopt a handler's outcome: a response, or that of another `Pending`. That one is
-        abandoned if this one was, while it was handled.
+        """Adopt a handler's outcome: a response, or that of another `Pending`. If this one was
+        abandoned meanwhile, the other is abandoned too.
         """
         if not isinstance(outcome, Pending):
             self.complete(outcome)

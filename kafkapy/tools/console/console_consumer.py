@@ -118,7 +118,7 @@ class ConsoleConsumer:
             yield message_of(raw)
 
     def give_back(self) -> None:
-        """Do not commit what was returned since `idle` last: it could not be written."""
+        """Take back the stored offsets of the records since `idle` last, which were not written."""
         for place, offset in self._unwritten.items():
             with suppress(KafkaException):  # the partition is another member's by now
                 self._consumer.store_offsets(offsets=[TopicPartition(*place, offset)])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_numbers import is_natural
 from kafkapy.common.topic_partition import TopicPartition
 
 GroupOffsets = dict[str, dict[TopicPartition, int]]
@@ -81,7 +82,7 @@ def _row(number: int, cells: list[str], alone: str | None) -> tuple[str, str, in
 
 
 def _is_number(text: str, bits: int) -> bool:
-    return text.isdecimal() and len(text) <= _DIGITS_MAX and int(text) < 1 << bits
+    return len(text) <= _DIGITS_MAX and is_natural(text, bits)
 
 
 def _cells(number: int, line: str) -> list[str]:

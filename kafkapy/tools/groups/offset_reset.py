@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_numbers import is_natural
 from kafkapy.common.topic_partition import TopicPartition
-
-_INT_MAX: Final = 2**31 - 1
-_DIGITS_MAX: Final = 100  # Python reads no number of more than 4,300
 
 Offsets = dict[TopicPartition, int]
 Warn = Callable[[str], None]
@@ -77,7 +75,7 @@ def parse_topic_scope(word: str) -> TopicScope:
         raise ConfigError(f"Invalid topic arg '{word}', expected topic name and partitions")
     partitions = []
     for number in java_split(numbers):
-        if not number.isdecimal() or len(number) > _DIGITS_MAX or int(number) > _INT_MAX:
+        if not is_natural(number):
             raise ConfigError(f"Invalid partition '{number}' specified in topic arg '{word}''")
         partitions.append(int(number))
     return TopicScope(topic, tuple(partitions))

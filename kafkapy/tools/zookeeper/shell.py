@@ -24,6 +24,7 @@ from kazoo.security import ACL, Id
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.java_environment import with_login_config
+from kafkapy.common.texts import is_utf8
 from kafkapy.tools.zookeeper.text import (
     PERMISSIONS,
     ShellError,
@@ -357,10 +358,8 @@ _TAKING_VALUES: Final = {
 
 def _refuse_bytes(text: str) -> None:
     """Raises ShellError: a command line or stdin had bytes that no request can hold as text."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ShellError(f"{text!a} is not UTF-8") from None
+    if not is_utf8(text):
+        raise ShellError(f"{text!a} is not UTF-8")
 
 
 def _split(name: str, arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.cluster_state import BrokerInfo
 from kafkapy.common.errors import KafkapyError
-from kafkapy.common.topic_partition import quoted
 from kafkapy.zk.stores import paths
 from kafkapy.zk.stores.fencing import ensure
+from kafkapy.zk.stores.stray_children import StrayChildren
 from kafkapy.zk.stores.znodes import ZnodeError, decode_broker, encode_broker
 from kafkapy.zk.zookeeper import (
     Create,
@@ -48,7 +48,7 @@ class BrokerStore:
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
-        self._ignored: set[str] = set()  # names that were warned of
+        self._stray = StrayChildren(paths.BROKER_IDS, "broker id", _is_id)
 
     async def register(
         self, broker: BrokerInfo, timestamp_ms: int, previous_session_id: int = 0
@@ -99,13 +99,7 @@ class BrokerStore:
     async def ids(self, watch: Watch | None = None) -> list[int]:
         """The ids of all live brokers, ascending. A child that is no id is logged and left out."""
         names = await self._zk.children(paths.BROKER_IDS, watch)
-        for name in names:
-            if not _is_id(name) and name not in self._ignored:
-                self._ignored.add(name)
-                _log.warning(
-                    "%s has the child %s, which is no broker id", paths.BROKER_IDS, quoted(name)
-                )
-        return sorted(int(name) for name in names if name not in self._ignored)
+        return sorted(map(int, self._stray.leave_out(names)))
 
     async def get(self, broker_id: int, watch: Watch | None = None) -> Registration | None:
         """One live broker."""

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kafkapy.common.cluster_state import LeaderAndIsr, TopicDescription
-from kafkapy.common.topic_partition import TopicPartition, is_topic_name, quoted
+from kafkapy.common.topic_partition import TopicPartition, is_topic_name
 from kafkapy.zk.stores import paths
 from kafkapy.zk.stores.fencing import Fence, fenced, fenced_each
+from kafkapy.zk.stores.stray_children import StrayChildren
 from kafkapy.zk.stores.znodes import (
     ZnodeError,
     decode_partition_state,
@@ -61,16 +62,11 @@ class TopicStore:
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
-        self._ignored: set[str] = set()  # names that were warned of
+        self._stray = StrayChildren(paths.TOPICS, "topic", is_topic_name)
 
     async def names(self, watch: Watch | None = None) -> list[str]:
         """Every topic, sorted. A child with an invalid topic name is logged and left out."""
-        names = await self._zk.children(paths.TOPICS, watch)
-        for name in names:
-            if not is_topic_name(name) and name not in self._ignored:
-                self._ignored.add(name)
-                _log.warning("%s has the child %s, which is no topic", paths.TOPICS, quoted(name))
-        return [name for name in names if name not in self._ignored]
+        return self._stray.leave_out(await self._zk.children(paths.TOPICS, watch))
 
     async def exists(self, topic: str) -> bool:
         """Whether the topic has a znode."""

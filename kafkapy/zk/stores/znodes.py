@@ -56,8 +56,9 @@ class ConfigChange(NamedTuple):
 
 
 def _is_int32(value: object) -> bool:
-    """Whether this fits into the controller's requests: one number that does not, in any topic,
-    would end its channels to all brokers."""
+    """Whether a value fits into the controller's requests. A larger one cannot be encoded, which
+    would end the controller's channels to all brokers.
+    """
     return isinstance(value, int) and -(2**31) <= value < 2**31
 
 
@@ -109,10 +110,12 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerInfo:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ZnodeError(path, repr(error)) from error
     texts = [text for e in endpoints for text in (e.host, e.security_protocol)]
-    if not all(isinstance(text, str) for text in [*texts, "" if rack is None else rack]):
+    if rack is not None:
+        texts.append(rack)
+    if not all(isinstance(text, str) for text in texts):
         raise ZnodeError(path, "a host, a security protocol or the rack is not a text")
     if not all(_is_int32(endpoint.port) for endpoint in endpoints):
-        raise ZnodeError(path, "a port is not one")
+        raise ZnodeError(path, "a port is not a port number")
     return BrokerInfo(broker_id, endpoints, rack, _features(node))
 
 
@@ -216,7 +219,7 @@ def decode_partition_state(path: str, data: bytes, version: int) -> LeaderAndIsr
         raise ZnodeError(path, repr(error)) from error
     numbers = (state.leader, state.leader_epoch, state.controller_epoch, *state.isr)
     if not all(map(_is_int32, numbers)):
-        raise ZnodeError(path, "a broker id or an epoch is not one")
+        raise ZnodeError(path, "a broker id or an epoch is not a 32-bit number")
     if state.leader_recovery_state not in (RECOVERED, RECOVERING):
         raise ZnodeError(path, f"the recovery state {state.leader_recovery_state} is not known")
     return state

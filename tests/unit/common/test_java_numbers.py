@@ -1,11 +1,18 @@
-"""Numbers in Java's text."""
+"""Numbers as Java reads and writes them."""
 
 import math
 import struct
 
 import pytest
 
-from kafkapy.common.java_numbers import decimal, ratio, real
+from kafkapy.common.java_numbers import decimal, is_natural, ratio, real
+
+
+def test_ids_of_brokers() -> None:
+    """Python's own limit, of 4,300 digits, was an error that named no option."""
+    assert all(map(is_natural, ("0", "07", "2147483647")))
+    wrong = ("", "-1", " 1", "x", "\u00b2", "2147483648", "9" * 5000)
+    assert not any(map(is_natural, wrong))
 
 
 @pytest.mark.parametrize(
@@ -44,3 +51,7 @@ def test_only_nan_is_nan() -> None:
 )
 def test_reals(layout: str, number: float, text: str) -> None:
     assert real(struct.Struct(layout), number) == text
+
+
+def test_longs() -> None:
+    assert [is_natural(text, 63) for text in (str(2**63 - 1), str(2**63))] == [True, False]

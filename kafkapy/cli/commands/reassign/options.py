@@ -10,7 +10,6 @@ from kafkapy.cli.framework.exit_status import UsageError
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
-    is_natural,
     one_action,
     require,
     spelled,
@@ -18,6 +17,7 @@ from kafkapy.cli.framework.options import (
 )
 from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_numbers import is_natural
 
 ACTIONS: Final = ("generate", "execute", "verify", "cancel", "list_")
 PLANS: Final = ("strategy", "decommission", "replication_factor")

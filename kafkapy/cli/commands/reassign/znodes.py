@@ -61,7 +61,7 @@ def _execute(cluster: ZnodeReassignments, options: ReassignOptions, env: Environ
     if options.output is not OutputFormat.json:
         for line in rollback_lines(current):
             env.line(line)
-        env.stdout.flush()  # the way back, should the wish be left and its answer be lost
+        env.stdout.flush()  # the moves may begin although the answer is lost
     plan = throttle_plan(planned_moves(current, file.targets, {}))
     text = []
     if options.throttle >= 0:

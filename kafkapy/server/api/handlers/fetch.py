@@ -144,7 +144,7 @@ class Handler:
         max_bytes = min(request.max_bytes, self.max_bytes)
         if meter is not None and meter.bytes_max is not None:
             max_bytes = min(max_bytes, meter.bytes_max)
-        # Hot: not one call more.
+        # Hot: a comparison costs less than a call of `min`.
         min_bytes = request.min_bytes if request.min_bytes < max_bytes else max_bytes
         return FetchParams(
             replica_id,

@@ -59,7 +59,7 @@ def handle(
         groups.coordinator.commit_offsets, commit, lambda result: _response(request, result)
     )
     if isinstance(outcome, Pending):
-        outcome.blocks = True  # who asks for the offset next, on this connection, gets this one
+        outcome.blocks = True  # an OffsetFetch behind it must return these offsets
     return (yield from worked(outcome))
 
 

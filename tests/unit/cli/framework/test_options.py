@@ -14,7 +14,6 @@ from kafkapy.cli.framework.options import (
     check_host_ports,
     flag,
     is_given,
-    is_natural,
     refuse,
     require,
     spelled,
@@ -77,10 +76,3 @@ def test_connect_reads_the_property_file(tmp_path: Path) -> None:
         Some().connect(Environment())
     with pytest.raises(ConfigError, match="Cannot read /nope"):
         Some(bootstrap_server="b:1", command_config="/nope").connect(Environment())
-
-
-def test_ids_of_brokers() -> None:
-    """Python's own limit, of 4,300 digits, was an error that named no option."""
-    assert all(map(is_natural, ("0", "07", "2147483647")))
-    wrong = ("", "-1", " 1", "x", "\u00b2", "2147483648", "9" * 5000)
-    assert not any(map(is_natural, wrong))

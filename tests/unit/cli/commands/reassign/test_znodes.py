@@ -1,4 +1,4 @@
-"""`reassign --zookeeper`: what is told of moves that begin; the rest is tested live."""
+"""The output of `reassign --zookeeper --execute`; the rest is tested live."""
 
 from __future__ import annotations
 
