@@ -120,12 +120,15 @@ class NodeLink(asyncio.BufferedProtocol):
             sent.on_answer(NodeUnavailable(f"{self._address}: {reason}"))
 
     async def _connect(self, host: str, port: int) -> None:
+        if not 0 < port <= 65535:  # uvloop would take the lowest 16 bits
+            self.end(f"{port} is not a port: expected 1 to 65535")
+            return
         try:
             tls = None if self._security.tls is None else self._security.tls()
             await self._loop.create_connection(
                 lambda: self, host, port, ssl=tls, server_hostname=None if tls is None else host
             )
-        except (OSError, OverflowError, UnicodeError) as error:  # the latter: no such address
+        except (OSError, UnicodeError) as error:  # the latter: no such name
             self.end(str(error))
 
     # asyncio's side

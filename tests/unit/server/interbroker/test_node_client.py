@@ -152,12 +152,26 @@ def test_nobody_listens_then_somebody_does() -> None:
     in_loop(scenario)
 
 
-@pytest.mark.parametrize(("host", "port"), [("no such host..", 1), ("127.0.0.1", 99999)])
-def test_an_address_that_is_none_is_unavailable_too(host: str, port: int) -> None:
+def test_a_host_that_is_none_is_unavailable_too() -> None:
     async def scenario() -> None:
-        client = NodeClient(host, port, "c", request_timeout_ms=LIMIT_MS)
+        client = NodeClient("no such host..", 1, "c", request_timeout_ms=LIMIT_MS)
         with pytest.raises(NodeUnavailable):
             await client.request(ask(1), 2)
+
+    in_loop(scenario)
+
+
+@pytest.mark.parametrize("beside", [0x10000, -0x10000])
+def test_a_port_that_is_none_is_not_taken_for_the_port_of_its_lowest_bits(beside: int) -> None:
+    """A broker's registration may name any number."""
+
+    async def scenario() -> None:
+        async with ScriptedNode(echo) as node:
+            port = node.port + beside
+            client = NodeClient("127.0.0.1", port, "c", request_timeout_ms=LIMIT_MS)
+            with pytest.raises(NodeUnavailable, match=f":{port}: {port} is not a port"):
+                await client.request(ask(1), 2)
+            assert node.connections == 0
 
     in_loop(scenario)
 
