@@ -134,8 +134,8 @@ class ProducerLog:
         Raises:
             ApiError: CORRUPT_MESSAGE.
         """
-        known = max((o for o in self.snapshots.offsets if start <= o <= end), default=start)
-        for segment, at, header in _batches(local, known, end):
+        found = self.snapshots.load_latest(start, end)
+        for segment, at, header in _batches(local, start if found is None else found[0], end):
             if header.magic != MAGIC or header.producer_id != NO_PRODUCER_ID:
                 segment.records.check(at, header)
 

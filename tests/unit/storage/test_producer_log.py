@@ -150,6 +150,22 @@ def test_no_truncation_learns_from_a_flipped_bit(tmp_path: Path) -> None:
     assert last_sequences(builder) == {9: 0, 8: 0}
 
 
+def test_a_truncation_checks_what_lies_after_the_newest_snapshot_that_can_be_read(
+    tmp_path: Path,
+) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0)
+    first_batch = range(builder.log.segments.active.size)
+    builder.log.producers.take_snapshot(1)
+    builder.produce(9, 1)
+    known = last_sequences(builder)
+    flip(builder.path("00000000000000000000.log"), 8 * first_batch[-1])
+    flip(builder.path("00000000000000000001.snapshot"), 50)
+    with pytest.raises(ApiError, match="no valid batch"):
+        builder.log.truncate_to(1)
+    assert (builder.log.log_end_offset, last_sequences(builder)) == (2, known)
+
+
 def test_a_log_that_was_not_written_lately_is_not_searched(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path)
     builder.produce(9, 0)
