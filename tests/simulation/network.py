@@ -96,6 +96,8 @@ class Network:
         self.resets = 0
         self.flip_one_in = 0  # likewise: a bit of a batch in so many writes
         self.flips: Counter[str] = Counter()  # by source
+        self.late_us: dict[str, int] = {}
+        """When a host last read what came over a connection that the sender had ended."""
         self.powered_off: dict[str, None] = {}
         self._listeners: dict[tuple[str, int], tuple[SimProcess, SimSocket]] = {}
         self._next_port = 40_000
@@ -371,6 +373,8 @@ class SimTransport(asyncio.Transport):
             return
         while self._received and self._is_reading and not self._is_closing:
             part = self._received.popleft()
+            if self.peer is not None and self.peer.is_closing():
+                self._network.late_us[self._process.host] = self._network.events.now_us
             self._network.trace.bytes_arrived(self._process.host, part)
             view = memoryview(part)
             while view and not self._is_closing:

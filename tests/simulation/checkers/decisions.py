@@ -1,6 +1,10 @@
 """A transaction's markers are written when its decision is replicated; it is complete when every
 partition has one.
 
+A marker that comes over a connection that its sender has ended, and that was sent again since, may
+be of the producer's transaction before. Only clients of transactions of version 2 have other
+epochs in each (KIP-890); of older ones it ends the next transaction, in Kafka too.
+
 A coordinator that acts on a decision of its own log alone may lose it: the next one decides anew,
 and other partitions get other markers. A marker names the epoch of its coordinator, by which
 leaders refuse those of former ones: it is none of before the producer's first decision.
@@ -14,7 +18,12 @@ from typing import Final
 
 from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
 from kafkapy.coordinator.transactions.log_records import read_transaction
-from kafkapy.coordinator.transactions.state import COMPLETE, PREPARED, TransactionState
+from kafkapy.coordinator.transactions.state import (
+    COMPLETE,
+    EPOCH_BUMP_VERSION,
+    PREPARED,
+    TransactionState,
+)
 from kafkapy.record.batch_header import BatchHeader, iter_headers
 from kafkapy.record.control import (
     ControlRecordType,
@@ -33,13 +42,15 @@ _AT: Final = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
 
 @dataclass(slots=True)
 class _Decision:
-    """One of a producer id. `epoch` is the leader epoch of the log that has it, `marked` are the
-    partitions that have its marker."""
+    """One of a producer id, seen at `seen_us`. `epoch` is the leader epoch of the log that has it,
+    `marked` are the partitions that have its marker."""
 
     offset: int
     epoch: int
     commits: bool
     partitions: frozenset[TopicPartition]
+    has_own_epoch: bool
+    seen_us: int
     marked: set[TopicPartition] = field(default_factory=set)
 
 
@@ -57,7 +68,7 @@ class Decisions(Checker):
         """The coordinator's epoch when a producer id had its first decision."""
         self._known: set[tuple[PartitionKey, int, int]] = set()
         """Offsets and CRCs of markers: a new leader's log is read again from what is committed."""
-        self._markers: list[tuple[TopicPartition, int, EndTransactionMarker]] = []
+        self._markers: list[tuple[str, TopicPartition, int, EndTransactionMarker]] = []
         self._completed: list[int] = []
         """Seen in this step, which may have moved the high watermark first."""
 
@@ -86,7 +97,8 @@ class Decisions(Checker):
                     [record] = batch_records(records, header, at)
                     marker = read_end_transaction_marker(record.key, record.value)
                     assert marker is not None
-                    self._markers.append((key.topic_partition, header.producer_id, marker))
+                    found = node.host, key.topic_partition, header.producer_id, marker
+                    self._markers.append(found)
                 position = header.next_offset
             if position == before:
                 break
@@ -111,7 +123,14 @@ class Decisions(Checker):
             if found.state in PREPARED:
                 self._first_epochs.setdefault(found.producer_id, header.partition_leader_epoch)
                 commits = found.state is TransactionState.PREPARE_COMMIT
-                decision = _Decision(record.offset, epoch, commits, frozenset(found.partitions))
+                decision = _Decision(
+                    record.offset,
+                    epoch,
+                    commits,
+                    frozenset(found.partitions),
+                    has_own_epoch=found.client_version >= EPOCH_BUMP_VERSION,
+                    seen_us=self.world.events.now_us,
+                )
                 self._decisions[found.producer_id].append(decision)
             elif found.state in COMPLETE:
                 self._completed.append(found.producer_id)
@@ -136,7 +155,9 @@ class Decisions(Checker):
                 f" {sorted(missing)}"
             )
 
-    def _marked(self, at: TopicPartition, producer_id: int, marker: EndTransactionMarker) -> None:
+    def _marked(
+        self, host: str, at: TopicPartition, producer_id: int, marker: EndTransactionMarker
+    ) -> None:
         first = self._first_epochs.get(producer_id, 0)
         if marker.coordinator_epoch < first:
             self.violated(
@@ -153,6 +174,9 @@ class Decisions(Checker):
             return
         committed = self.cluster.committed_ends.get(self._key, 0)
         if decision.offset >= committed and _AT not in self.cluster.history.losses:
+            late_us = self.world.network.late_us.get(host, -1)
+            if late_us >= decision.seen_us and not decision.has_own_epoch:
+                return
             self.violated(
                 f"{at} has a marker of producer {producer_id}, whose decision is at offset"
                 f" {decision.offset}: committed is what is below {committed}"
