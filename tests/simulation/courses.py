@@ -19,6 +19,7 @@ from tests.simulation.cluster import TABLE, TOPIC, TRIMMED
 from tests.simulation.ensemble import HOST as ZOOKEEPER
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.fault_tools import FaultTools, files_of, hosted
+from tests.simulation.flips import place_in_header
 from tests.simulation.node import Node
 
 _READ_BYTES: Final = 1 << 20
@@ -490,6 +491,41 @@ class Courses(FaultTools):
         change = f"segment.bytes is {_SMALL_SEGMENT_BYTES}"
         if self._ask(lambda: self.admin.change_config(_SMALL_SEGMENT_BYTES), change):
             self._when(has_small_segments, prefer)
+        return False  # counted when it happens
+
+    def truncated_by_wrong_bits(self) -> bool:
+        """A leader has records that its followers do not have, and is deposed. It reads a bit of a
+        header wrong when it truncates its log."""
+        at = self._partition()
+        leader, isr, _ = self._state(at)
+        node = self.world.nodes.get(leader)
+        partition = None if node is None else hosted(node, at)
+        if node is None or partition is None or len(isr) < 2:
+            return False
+        log, network = partition.log, self.world.network
+        pairs = [(self.world.nodes[b].host, node.host) for b in isr if b != leader]
+
+        def has_tail() -> bool:
+            return log.log_end_offset > log.high_watermark
+
+        def depose() -> None:
+            self._expire(leader)
+            self._heal(pairs)
+            self._when(lambda: self._state(at)[0] not in {leader, -1}, flip, 3 * SECOND_US)
+
+        def flip() -> None:
+            found = [p for p in files_of(node, at) if p.endswith(log_names.LOG_SUFFIX)]
+            path = max(found, default="")
+            place = place_in_header(self.world.random, node.disk.content(path)) if path else None
+            if node.is_up and place is not None and node.disk.flip is None:
+                self._read_wrong(node, path, place)
+                self.world.counts["truncated by wrong bits"] += 1
+
+        for pair in pairs:
+            network.cut_link(*pair)
+        self._note(f"no follower gets to {node.host}")
+        self._when(has_tail, depose, SECOND_US)
+        self.world.events.after(2 * SECOND_US, lambda: self._heal(pairs))
         return False  # counted when it happens
 
 

@@ -87,6 +87,17 @@ class FaultTools:
         for pair in pairs:
             self.world.network.heal_link(*pair)
 
+    def _read_wrong(self, node: Node, path: str, place: int) -> bool:
+        """A broker reads a bit of a file wrong for a while."""
+        flip = node.disk.flip_bit(path, place, self.world.random.randrange(8))
+
+        def mend() -> None:
+            if node.disk.flip is flip:
+                node.disk.flip = None
+
+        self._for(200, 3000, mend)
+        return self._note(f"{node.host} reads a bit of {path} wrong, of byte {place}")
+
     def _ask(self, work: Callable[[], object], what: str) -> bool:
         if self.admin.is_busy:
             return False

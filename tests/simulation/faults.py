@@ -427,6 +427,7 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "few descriptors": Faults.few_descriptors,
     "lost checkpoint": Faults.lost_checkpoint,
     "lost index": Faults.lost_index,
+    "lost snapshot": Faults.lost_snapshot,
     "flipped bit": Faults.flipped_bit,
     "cut client": Faults.cut_client,
     "newcomer dies": Faults.newcomer_dies,
@@ -447,4 +448,5 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "cut at a roll": Faults.cut_at_a_roll,
     "truncated while flushed": Faults.truncated_while_flushed,
     "hung flush": Faults.hung_flush,
+    "truncated by wrong bits": Faults.truncated_by_wrong_bits,
 }

@@ -41,9 +41,20 @@ def place_in_batch(random: Random, data: bytes) -> int | None:
     batches = batches_in(data)
     if not batches:
         return None
-    start, end = random.choice(batches)
-    return random.choice([*range(start + _LENGTH_AT, start + LOG_OVERHEAD),
-                          *range(start + _MAGIC_AT, end)])  # fmt: skip
+    return random.choice(_watched(*random.choice(batches)))
+
+
+def place_in_header(random: Random, data: bytes) -> int | None:
+    """The same, of a byte of a header: all that a broker reads of most batches."""
+    batches = batches_in(data)
+    if not batches:
+        return None
+    start, _ = random.choice(batches)
+    return random.choice(_watched(start, start + HEADER_SIZE))
+
+
+def _watched(start: int, end: int) -> list[int]:
+    return [*range(start + _LENGTH_AT, start + LOG_OVERHEAD), *range(start + _MAGIC_AT, end)]
 
 
 def damaged(random: Random, data: bytes) -> bytes | None:

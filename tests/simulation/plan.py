@@ -107,6 +107,7 @@ FAULT_WEIGHTS = {
     "few descriptors": 2,
     "lost checkpoint": 3,
     "lost index": 2,
+    "lost snapshot": 3,
     "flipped bit": 8,
     "cut client": 4,
     "newcomer dies": 3,
@@ -129,6 +130,7 @@ COURSES = (
     "cut at a roll",
     "truncated while flushed",
     "hung flush",
+    "truncated by wrong bits",
 )
 """Faults that follow a course of events (`courses`). A seed has two of them, and often."""
 _OF_TABLE = {"leaves while cleaned", "lost after cleaning", "hung flush"}

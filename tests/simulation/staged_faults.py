@@ -9,6 +9,7 @@ from typing import Final
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.partition import Partition
+from kafkapy.storage.log_names import SNAPSHOT_SUFFIX
 from kafkapy.zk.stores import paths
 from tests.simulation.cluster import TRIMMED
 from tests.simulation.events import SECOND_US
@@ -17,6 +18,7 @@ from tests.simulation.flips import batches_in, place_in_batch
 from tests.simulation.node import Node
 
 _INDEX: Final = re.compile(r"/\d{20}\.(index|timeindex)$")
+_DERIVED: Final = re.compile(r"-\d+/(\d{20}\.snapshot|leader-epoch-checkpoint)$")
 _PREALLOCATED_BYTES: Final = 1000
 """The index of an active segment is larger."""
 _LOG: Final = re.compile(r"/(orders|trimmed|table|retained|ledger|copies)-\d+/\d{20}\.log$")
@@ -52,6 +54,22 @@ class StagedFaults(FaultTools):
         node.disk.commit_names()
         return self._note(f"indexes of {node.host} are lost or damaged")
 
+    def lost_snapshot(self) -> bool:
+        """Some files that a broker can make again from batches are lost while it is down, or have a
+        wrong bit from then on."""
+        node, random = self._some(), self.world.random
+        found = [] if node is None else [p for p in node.disk.paths() if _DERIVED.search(p)]
+        if node is None or not found or not self._kill(node):
+            return False
+        for path in random.sample(found, 1 + len(found) // 3):
+            size = len(node.disk.content(path))
+            if size and path.endswith(SNAPSHOT_SUFFIX) and random.random() < 0.7:
+                node.disk.rot(path, random.randrange(size), random.randrange(8))
+            else:
+                node.disk.remove(path)
+        node.disk.commit_names()
+        return self._note(f"snapshots of {node.host} are lost or damaged")
+
     def flipped_bit(self) -> bool:
         """A broker reads one bit of a batch wrong for a while."""
         node, random = self._some(), self.world.random
@@ -62,14 +80,7 @@ class StagedFaults(FaultTools):
         place = place_in_batch(random, node.disk.content(path)) if path else None
         if place is None:
             return False
-        flip = node.disk.flip_bit(path, place, random.randrange(8))
-
-        def mend() -> None:
-            if node.disk.flip is flip:
-                node.disk.flip = None
-
-        self._for(200, 3000, mend)
-        return self._note(f"{node.host} reads a bit of {path} wrong, of byte {place}")
+        return self._read_wrong(node, path, place)
 
     def misplaced_batch(self) -> bool:
         """The power of the fragile broker is cut while batches are written, and one of them has a

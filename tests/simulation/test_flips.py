@@ -6,9 +6,9 @@ from random import Random
 
 from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.batch_header import HEADER_SIZE, iter_headers
 from kafkapy.record.builder import RecordData, build_batch
-from tests.simulation.flips import batches_in, damaged
+from tests.simulation.flips import batches_in, damaged, place_in_header
 
 BATCHES = [build_batch([RecordData(None, b"%d" % i * 20, 5)], base_offset=i) for i in range(3)]
 
@@ -27,6 +27,12 @@ def test_batches_are_found_between_other_bytes() -> None:
     assert [data[start:end] for start, end in batches_in(data)] == BATCHES
     assert batches_in(b"\2" * 100) == []
     assert damaged(Random(1), b"\2" * 100) is None
+
+
+def test_a_header_has_places_too() -> None:
+    places = {place_in_header(Random(seed), BATCHES[0]) for seed in range(2000)}
+    assert places == {*range(8, 12), *range(16, HEADER_SIZE)}
+    assert place_in_header(Random(1), b"\2" * 100) is None
 
 
 def test_no_consumer_takes_a_batch_with_a_flipped_bit() -> None:
