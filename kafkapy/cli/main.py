@@ -11,6 +11,7 @@ from typing import Final
 
 from kafkapy.cli.framework.command_line import run
 from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.output_file import with_memory
 from kafkapy.common.java_environment import have_kerberos_config
 
 _ESCAPED: Final = "kafkapy.escaped"
@@ -53,6 +54,7 @@ def main() -> None:
     """Run the command line of this process, and end it."""
     sys.excepthook = surprise
     write_whatever_comes()
+    sys.stdout = with_memory(sys.stdout)
     read_whatever_comes()
     have_kerberos_config()
     try:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
-from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.message_output import message_output
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
@@ -22,7 +23,6 @@ from kafkapy.cli.framework.options import (
     values,
 )
 from kafkapy.cli.framework.output import to_json
-from kafkapy.cli.framework.termination import terminable
 from kafkapy.common.patterns import PATTERN_ERRORS
 
 if TYPE_CHECKING:
@@ -93,34 +93,22 @@ def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
     def count() -> None:
         counted[0] += 1
 
-    try:
-        with terminable():
-            print_messages(
-                consumer.messages(options.timeout_ms, out.flush),
-                render,
-                out,
-                max_messages=options.max_messages,
-                skip_errors=options.skip_message_on_error,
-                warn=env.warn,
-                count=count,
-            )
-            out.flush()
-    except TimeoutError:
-        out.flush()
-        env.warn("ERROR Error processing message, terminating consumer process: TimeoutException")
-    except OSError as error:
-        env.abandon_stdout()
-        consumer.give_back()
-        if not isinstance(error, BrokenPipeError):
-            raise CommandFailed(f"Unable to write to standard out: {error.strerror}") from error
-        env.warn("Unable to write to standard out, closing consumer.")
-    finally:
-        try:
-            consumer.close()
-        finally:
-            env.warn(f"Processed a total of {counted[0]} messages")
-            if options.enable_systest_events:
-                env.line("shutdown_complete")
+    with message_output(
+        env,
+        count=lambda: counted[0],
+        give_back=consumer.give_back,
+        close=consumer.close,
+        enable_systest_events=options.enable_systest_events,
+    ):
+        print_messages(
+            consumer.messages(options.timeout_ms, out.flush),
+            render,
+            out,
+            max_messages=options.max_messages,
+            skip_errors=options.skip_message_on_error,
+            warn=env.warn,
+            count=count,
+        )
     return ExitStatus.SUCCESS
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.message_output import message_output
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
@@ -18,7 +19,6 @@ from kafkapy.cli.framework.options import (
     value,
     values,
 )
-from kafkapy.cli.framework.termination import terminable
 
 DEFAULT_GROUP: Final = "console-share-consumer"
 
@@ -78,23 +78,14 @@ def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
         kind=kind,
         rejects_errors=options.reject_message_on_error,
     )
-    try:
-        with terminable():
-            consumer.run(
-                render, out, max_messages=options.max_messages, timeout_ms=options.timeout_ms
-            )
-    except TimeoutError:
-        env.warn("ERROR Error processing message, terminating consumer process: TimeoutException")
-    except BrokenPipeError:
-        env.abandon_stdout()
-        env.warn("Unable to write to standard out, closing consumer.")
-    finally:
-        try:
-            consumer.close()
-        finally:
-            env.warn(f"Processed a total of {consumer.count} messages")
-            if options.enable_systest_events:
-                env.line("shutdown_complete")
+    with message_output(
+        env,
+        count=lambda: consumer.count,
+        give_back=lambda: None,  # what was not written is not acknowledged
+        close=consumer.close,
+        enable_systest_events=options.enable_systest_events,
+    ):
+        consumer.run(render, out, max_messages=options.max_messages, timeout_ms=options.timeout_ms)
     return ExitStatus.SUCCESS
 
 

@@ -14,8 +14,9 @@ from kafkapy.cli.framework.command import load
 from kafkapy.cli.framework.command_table import COMMANDS, ROOT_OPTIONS
 from kafkapy.cli.framework.drop_in_names import DROP_IN
 from kafkapy.cli.framework.environment import Environment
-from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
 from kafkapy.cli.framework.jopt import parse
+from kafkapy.cli.framework.output_file import has_failed
 from kafkapy.common.errors import KafkapyError
 from kafkapy.common.java_environment import without_effect
 
@@ -31,6 +32,11 @@ def run(words: Sequence[str], env: Environment) -> int:
         # The reader went away (`| head`): nobody is left to tell.
         env.abandon_stdout()
         status = ExitStatus.FAILURE
+    except OSError as error:
+        if not has_failed(env.stdout):
+            raise
+        env.abandon_stdout()
+        status = report(env, CommandFailed.unwritten(error), words)
     except KeyboardInterrupt:
         status = ExitStatus.INTERRUPTED
     return status
@@ -91,7 +97,7 @@ def report(env: Environment, error: KafkapyError, words: Sequence[str]) -> ExitS
         raise error
     try:
         env.stdout.flush()
-    except BrokenPipeError:
+    except OSError:
         env.abandon_stdout()  # stderr may have a reader still
     env.warn(str(error))
     from kafkapy.cli.framework import hints

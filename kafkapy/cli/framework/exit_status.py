@@ -26,3 +26,8 @@ class UsageError(KafkapyError):
 
 class CommandFailed(KafkapyError):
     """The command was understood and did not succeed; the message is complete."""
+
+    @classmethod
+    def unwritten(cls, error: OSError) -> CommandFailed:
+        """Stdout takes no more."""
+        return cls(f"Unable to write to standard out: {error.strerror}")

@@ -1,11 +1,11 @@
-"""Reads records as a member of a share group, and acknowledges them as they are printed
+"""Reads records as a member of a share group, and acknowledges them when they are printed
 (`org.apache.kafka.tools.consumer.ConsoleShareConsumer`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Final
 
 from confluent_kafka import AcknowledgeType, ShareConsumer
@@ -56,6 +56,7 @@ class ConsoleShareConsumer:
         """Print records until `max_messages`.
 
         Raises:
+            OSError: `out` takes no more. What it did not take is not acknowledged.
             TimeoutError: no record for `timeout_ms`.
             ApiError: the consumer cannot continue.
             KafkapyError: a record cannot be formatted, and is not to be rejected.
@@ -64,18 +65,29 @@ class ConsoleShareConsumer:
         while max_messages is None or self.count < max_messages:
             batch = self._consumer.poll(_POLL_S) or []
             records = [raw for raw in batch if self._is_record(raw)]
-            for raw in records:
-                if max_messages is not None and self.count >= max_messages:
-                    self._consumer.acknowledge(raw, AcknowledgeType.RELEASE)
-                    continue
-                self.count += 1
-                self._consumer.acknowledge(raw, self._print(raw, render, out))
+            left = len(records) if max_messages is None else max_messages - self.count
+            self._print_all(records[:left], render, out)
+            for raw in records[left:]:
+                self._consumer.acknowledge(raw, AcknowledgeType.RELEASE)
             if records:
-                out.flush()
                 self._consumer.commit_sync()
                 last = time.monotonic()
             elif timeout_ms is not None and (time.monotonic() - last) * 1000 >= timeout_ms:
                 raise TimeoutError
+
+    def _print_all(
+        self, records: Sequence[RawMessage], render: Callable[[Message], bytes], out: IO[bytes]
+    ) -> None:
+        """Print records, then acknowledge them: the broker forgets what is acknowledged."""
+        kinds: list[AcknowledgeType] = []
+        try:
+            for raw in records:
+                self.count += 1
+                kinds.append(self._print(raw, render, out))
+        finally:
+            out.flush()
+            for raw, kind in zip(records, kinds, strict=False):
+                self._consumer.acknowledge(raw, kind)
 
     def _print(
         self, raw: RawMessage, render: Callable[[Message], bytes], out: IO[bytes]
