@@ -110,10 +110,9 @@ _JAVA_NAMES: Final = {
 
 def api_error(code: int, message: str | None = None) -> ApiError:
     """The exception for a code, with the broker's message or else Kafka's standard one."""
-    try:
-        known = ErrorCode(code)
-    except ValueError:
-        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message or f"Unknown error code {code}")
+    known = ErrorCode(code)
+    if known != code:
+        return ApiError(known, message or f"Unknown error code {code}")
     # kafkapy's brokers send the code's name where they have nothing to add.
     said = message if message != known.name else None
     return ApiError(known, said or _MESSAGES.get(known))
@@ -130,10 +129,7 @@ def check(code: int, message: str | None = None) -> None:
 
 def java_exception(code: int) -> str:
     """The class of Kafka's exception for a code, as its tools print it."""
-    try:
-        known = ErrorCode(code)
-    except ValueError:
-        known = ErrorCode.UNKNOWN_SERVER_ERROR
+    known = ErrorCode(code)
     words = "".join(word.capitalize() for word in known.name.removesuffix("_ERROR").split("_"))
     return _JAVA_PACKAGE + _JAVA_NAMES.get(known, f"{words}Exception")
 

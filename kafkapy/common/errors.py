@@ -154,6 +154,11 @@ class ErrorCode(IntEnum):
         """Whether a client may send the same request again (Kafka's RetriableException)."""
         return self in _RETRIABLE
 
+    @classmethod
+    def _missing_(cls, value: object) -> ErrorCode | None:
+        """A newer peer's code that is not known here (`Errors.forCode`)."""
+        return cls.UNKNOWN_SERVER_ERROR if isinstance(value, int) else None
+
 
 _RETRIABLE = frozenset(
     {

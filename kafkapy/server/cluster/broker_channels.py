@@ -28,7 +28,6 @@ from kafkapy.server.cluster.control_request_codec import (
     LEADER_AND_ISR_VERSION,
     STOP_REPLICA_VERSION,
     UPDATE_METADATA_VERSION,
-    error_code,
     leader_and_isr_request,
     leader_and_isr_result,
     stop_replica_request,
@@ -214,7 +213,7 @@ class _RemoteBroker:
             case UpdateMetadataCommand():
                 body = self._bodies.request(command)
                 response = await self._answer(body, UPDATE_METADATA_VERSION)
-                return CommandResult(error_code(response.error_code))
+                return CommandResult(ErrorCode(response.error_code))
 
     async def _answer(self, request: Message, version: int) -> Any:
         level = logging.WARNING

@@ -36,7 +36,6 @@ STOP_REPLICA_VERSION: Final = 4
 UPDATE_METADATA_VERSION: Final = 8
 
 _PROTOCOL_NAMES: Final = {number: name for name, number in SECURITY_PROTOCOL_IDS.items()}
-_ERRORS: Final = {int(code): code for code in ErrorCode}
 
 
 class _Row(Protocol):
@@ -45,11 +44,6 @@ class _Row(Protocol):
 
 
 R = TypeVar("R", bound=_Row)
-
-
-def error_code(code: int) -> ErrorCode:
-    """A peer's code; one that Kafka 3.9 does not know is UNKNOWN_SERVER_ERROR."""
-    return _ERRORS.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 # LeaderAndIsr
@@ -175,16 +169,16 @@ def leader_and_isr_result(
     response: lai.LeaderAndIsrResponse, command: LeaderAndIsrCommand
 ) -> CommandResult:
     """A broker's answer to `command`; rows of topics that it did not name are left out."""
-    result = CommandResult(error_code(response.error_code))
+    result = CommandResult(ErrorCode(response.error_code))
     for row in response.partition_errors:
         partition = TopicPartition(row.topic_name, row.partition_index)
-        result.partition_errors[partition] = error_code(row.error_code)
+        result.partition_errors[partition] = ErrorCode(row.error_code)
     names = {row.topic_id: row.topic for row in command.partitions}
     for topic in response.topics:
         name = names.get(topic.topic_id)
         for row in topic.partition_errors if name is not None else ():
             partition = TopicPartition(str(name), row.partition_index)
-            result.partition_errors[partition] = error_code(row.error_code)
+            result.partition_errors[partition] = ErrorCode(row.error_code)
     return result
 
 
@@ -381,9 +375,9 @@ def stop_replica_response(result: CommandResult) -> sr.StopReplicaResponse:
 def stop_replica_result(response: sr.StopReplicaResponse) -> CommandResult:
     """The same in all versions."""
     return CommandResult(
-        error_code(response.error_code),
+        ErrorCode(response.error_code),
         {
-            TopicPartition(row.topic_name, row.partition_index): error_code(row.error_code)
+            TopicPartition(row.topic_name, row.partition_index): ErrorCode(row.error_code)
             for row in response.partition_errors
         },
     )

@@ -17,7 +17,6 @@ from kafkapy.controller.events import (
 )
 from kafkapy.protocol.messages import alter_partition as ap
 from kafkapy.protocol.messages import controlled_shutdown as cs
-from kafkapy.server.cluster.control_request_codec import error_code
 
 # What a broker with inter.broker.protocol.version=3.9 sends, without asking.
 CONTROLLED_SHUTDOWN_VERSION: Final = 3
@@ -105,7 +104,7 @@ def alter_partition_result(
     for topic in response.topics:
         key = topic.topic_name if version < TOPIC_IDS_VERSION else topic.topic_id
         for row in topic.partitions:
-            error = error_code(row.error_code)
+            error = ErrorCode(row.error_code)
             state = None if error is not ErrorCode.NONE else _state(row)
             found[key, row.partition_index] = (error, state)
     rows = []
@@ -113,7 +112,7 @@ def alter_partition_result(
         answer = found.get((_key(item, version), item.partition))
         if answer is not None:
             rows.append((item, *answer))
-    return AlterPartitionResult(error_code(response.error_code), rows)
+    return AlterPartitionResult(ErrorCode(response.error_code), rows)
 
 
 def _key(item: AlterPartitionItem, version: int) -> str | Uuid:
@@ -149,7 +148,7 @@ def controlled_shutdown_result(
 ) -> ControlledShutdownResult:
     """The same in all versions."""
     return ControlledShutdownResult(
-        error_code(response.error_code),
+        ErrorCode(response.error_code),
         [
             TopicPartition(row.topic_name, row.partition_index)
             for row in response.remaining_partitions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
@@ -45,3 +46,12 @@ def test_a_message_that_names_a_whole_request_fits_a_string_of_the_protocol() ->
     error = ApiError(ErrorCode.INVALID_REQUEST, "\u4e2d" * 100_000)
     assert error.message.endswith("\u4e2d...")
     assert len(error.message.encode()) < 32767
+
+
+def test_a_code_of_a_newer_peer_is_an_unknown_server_error() -> None:
+    """A ValueError would end what reads the answer, such as a coordinator's markers."""
+    assert ErrorCode(11) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert ErrorCode(9999) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert ErrorCode(-2) is ErrorCode.UNKNOWN_SERVER_ERROR
+    with pytest.raises(ValueError, match="is not a valid"):
+        ErrorCode("NONE")

@@ -244,8 +244,3 @@ def test_the_answer_to_stop_replica(
     result = CommandResult(error, {TopicPartition(*key): code for key, code in rows.items()})
     response = over_the_wire(wire.stop_replica_response(result), version)
     assert wire.stop_replica_result(response) == result
-
-
-def test_a_code_that_3_9_does_not_know_is_an_unknown_error() -> None:
-    assert wire.error_code(11) is ErrorCode.STALE_CONTROLLER_EPOCH
-    assert wire.error_code(9999) is ErrorCode.UNKNOWN_SERVER_ERROR
