@@ -245,8 +245,10 @@ def finish_loading(core: Core, now_ms: int, partition: int) -> None:
 
 def loaded_is_unreplicated(core: Core, partition: int) -> None:
     """A new leader may not have the end of the log that was just loaded."""
-    for consumer in _consumers(core.registry.partitions[partition]):
-        log_writes.doubt_loaded(consumer)
+    held = core.registry.partitions.get(partition)
+    if held is not None:  # not unloaded since
+        for consumer in _consumers(held):
+            log_writes.doubt_loaded(consumer)
 
 
 def loaded_is_replicated(core: Core, partition: int, leader_epoch: int) -> None:

@@ -346,6 +346,7 @@ def test_what_was_loaded_is_told_when_it_is_replicated(
 ) -> None:
     doubtful.coordinator.loaded_is_replicated(0, leader_epoch)
     doubtful.coordinator.loaded_is_replicated(1, leader_epoch)  # is led no more
+    doubtful.coordinator.loaded_is_unreplicated(1)
     heartbeat = ShareHeartbeat("g", "a", 2, client_id="c")
     token = doubtful.call(doubtful.coordinator.share_heartbeat, heartbeat)
     assert (token in doubtful.replies) == is_told
