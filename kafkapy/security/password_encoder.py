@@ -98,7 +98,7 @@ class PasswordEncoder(NamedTuple):
             key = self._key(key_factory, salt, int(rows["iterations"]), int(rows["keyLength"]))
             plain = _decrypted(cipher, key, vector, _bytes(rows["encryptedPassword"]))
             length = int(rows["passwordLength"])
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, OverflowError) as error:
             raise ConfigError(f"it is no encoded password ({error!r})") from error
         # A wrong key may leave something that looks like a padding.
         if plain is None or _java_length(plain) != length:

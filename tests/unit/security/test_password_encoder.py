@@ -62,6 +62,7 @@ def test_another_secret_is_told() -> None:
         ("", "it is no encoded password"),
         (OF_KAFKA.replace("salt:", "salt:!"), "it is no encoded password"),
         (OF_KAFKA.replace("iterations:4096", "iterations:many"), "it is no encoded password"),
+        (OF_KAFKA.replace("iterations:4096", f"iterations:{2**63}"), "it is no encoded password"),
         (OF_KAFKA.replace("AES/CBC/PKCS5Padding", "DES/CBC/PKCS5Padding"), "served are AES/CBC"),
     ],
 )
