@@ -3,6 +3,7 @@ controller, which may elect leaders that it was not allowed to elect before."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -72,6 +73,7 @@ class ConfigApplier:
         self._telemetry = telemetry
         self._configure_group = configure_group
         self._spawn = spawn
+        self._looking_up = asyncio.Lock()
 
     def apply(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
         """Take over the configs of one entity.
@@ -121,15 +123,17 @@ class ConfigApplier:
             self._spawn(self._limit_host(host, configs))
 
     async def _limit_host(self, host: str, configs: Mapping[str, str]) -> None:
-        """Names are looked up, once, when their configs are taken over."""
-        address = await resolve(host)
-        if address is None:
-            logger.error("Cannot apply the configs of ips '%s': it has no address", host)
-            return
-        try:
-            self._quotas.connections.set(address, configs)
-        except ConfigError as error:
-            logger.error("Cannot apply the configs of ips '%s': %s", host, error)
+        """Names are looked up, once, when their configs are taken over: one after the other, or an
+        older config would replace a newer one."""
+        async with self._looking_up:
+            address = await resolve(host)
+            if address is None:
+                logger.error("Cannot apply the configs of ips '%s': it has no address", host)
+                return
+            try:
+                self._quotas.connections.set(address, configs)
+            except ConfigError as error:
+                logger.error("Cannot apply the configs of ips '%s': %s", host, error)
 
     def _apply_broker(self, name: str, configs: Mapping[str, str]) -> None:
         before = self._configs.layers

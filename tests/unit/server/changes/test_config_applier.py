@@ -17,6 +17,7 @@ from kafkapy.metadata.client_metrics import ClientInformation
 from kafkapy.metadata.client_quotas import QuotaKind, Tags
 from kafkapy.security.password_encoder import SECRET, PasswordEncoder
 from kafkapy.security.sasl.scram import ScramCredential
+from kafkapy.server.changes import config_applier
 from tests.harness.cores.ports import SeededRandom
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.partitions import batch, partition_state
@@ -107,6 +108,35 @@ def test_rates_of_addresses_are_in_force(parts: Parts, caplog: pytest.LogCapture
         assert [connected(host, 2) for host in ("10.0.0.1", "::1")] == [1000, 1000]
         applier.apply("ips", "<default>", {})
         assert [connected(host, 3) for host in ("10.0.0.1", "::1")] == [0, 0]
+
+    asyncio.run(scenario())
+
+
+def test_the_newest_rate_of_a_host_counts(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first look-up of its name took longer than the second."""
+
+    async def scenario() -> None:
+        answered: list[asyncio.Future[str]] = []
+
+        async def resolve(host: str) -> str:
+            answered.append(asyncio.get_running_loop().create_future())
+            return await answered[-1]
+
+        async def turns() -> None:
+            for _ in range(3):
+                await asyncio.sleep(0)
+
+        monkeypatch.setattr(config_applier, "resolve", resolve)
+        applier = parts.config_applier()
+        for rate in ("0", "5"):
+            applier.apply("ips", "app.example", {"connection_creation_rate": rate})
+        while not all(each.done() for each in answered) or len(answered) < 2:
+            await turns()
+            for each in reversed(answered):
+                if not each.done():
+                    each.set_result("10.0.0.1")
+                    await turns()
+        assert parts.client_quotas.connections.connected("10.0.0.1", 1) == 0
 
     asyncio.run(scenario())
 
