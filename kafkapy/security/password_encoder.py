@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_numbers import is_natural
 
 SECRET: Final = "password.encoder.secret"
 OLD_SECRET: Final = "password.encoder.old.secret"
@@ -163,7 +164,7 @@ def _check_algorithms(key_factory: str, cipher: str) -> None:
 
 def _number(properties: Mapping[str, str], key: str, default: int) -> int:
     text = properties.get(key, str(default)).strip()
-    if not text.isdecimal():
+    if not is_natural(text):
         raise ConfigError(f"{key}={text} is not a number")
     return int(text)
 

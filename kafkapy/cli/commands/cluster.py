@@ -200,7 +200,7 @@ def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
     overrides = parse_assignments(options.override)
     if layout is None:
         base_port = BASE_PORT if options.base_port is None else options.base_port
-        brokers = options.brokers or BROKERS
+        brokers = BROKERS if options.brokers is None else options.brokers
         layout = create(directory, brokers, base_port, overrides, options.zookeeper)
     else:
         chosen = (options.base_port, overrides, options.zookeeper)

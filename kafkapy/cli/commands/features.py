@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, require, value, values
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    flag,
+    only_verb,
+    require,
+    value,
+    values,
+)
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.common.errors import ConfigError
 
@@ -46,9 +53,7 @@ class FeaturesOptions(ClusterOptions):
 
 def run(options: FeaturesOptions, env: Environment) -> ExitStatus:
     """Do the one thing that is asked for."""
-    verb = options.words[0] if options.words else ""
-    if verb not in VERBS:
-        raise UsageError(f"invalid choice: '{verb}' (choose from {', '.join(VERBS)})")
+    verb = only_verb(options.words, VERBS)
     require(options, "bootstrap_server")
     if verb in _LOCAL:
         show(env, _LOCAL[verb](options), options.output)

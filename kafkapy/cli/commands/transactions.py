@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
-from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, require, spelled, value, values
+from kafkapy.cli.framework.exit_status import ExitStatus
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    flag,
+    only_verb,
+    require,
+    spelled,
+    value,
+    values,
+)
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -58,9 +66,7 @@ class TransactionsOptions(ClusterOptions):
 
 def run(options: TransactionsOptions, env: Environment) -> ExitStatus:
     """Do the one thing that is asked for."""
-    verb = options.words[0] if options.words else ""
-    if verb not in VERBS:
-        raise UsageError(f"invalid choice: '{verb}' (choose from {', '.join(VERBS)})")
+    verb = only_verb(options.words, VERBS)
     require(options, "bootstrap_server")
     check(verb, options)
     with options.connect(env) as cluster:

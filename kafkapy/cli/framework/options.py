@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -177,6 +177,20 @@ def one_action(options: object, actions: Iterable[str], listed: str) -> str:
     if len(chosen) != 1:
         raise UsageError(f"Command must include exactly one action: {listed}")
     return chosen[0]
+
+
+def only_verb(words: Sequence[str], verbs: Sequence[str]) -> str:
+    """The one word of a command that Kafka reads with argparse4j.
+
+    Raises:
+        UsageError: it is none of the verbs, or there are more words.
+    """
+    verb, *rest = words or [""]
+    if verb not in verbs:
+        raise UsageError(f"invalid choice: '{verb}' (choose from {', '.join(verbs)})")
+    if rest:
+        raise UsageError(f"unrecognized arguments: '{' '.join(rest)}'")
+    return verb
 
 
 def require(options: object, *names: str) -> None:

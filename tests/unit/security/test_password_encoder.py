@@ -93,6 +93,7 @@ def test_settings_are_read_from_properties() -> None:
         ("key.length", "100", "AES has 128, 192, 256"),
         ("iterations", "1000", "must be at least 1024"),
         ("iterations", "many", "is not a number"),
+        ("iterations", str(2**31), "is not a number"),
     ],
 )
 def test_settings_that_nobody_has_are_named(name: str, value: str, why: str) -> None:

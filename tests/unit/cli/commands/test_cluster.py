@@ -82,6 +82,12 @@ def test_start_makes_a_cluster(done: list[str], tmp_path: Path) -> None:
     assert done == ["start"]
 
 
+def test_a_cluster_has_a_broker(done: list[str], tmp_path: Path) -> None:
+    outcome = kafkapy("cluster", "start", "--dir", str(tmp_path / "new"), "--brokers", "0")
+    assert "at least one broker, not 0" in outcome.stderr
+    assert (outcome.status, done) == (1, [])
+
+
 def test_start_goes_on_with_the_cluster_that_is_there(done: list[str], directory: str) -> None:
     words = ("--brokers", "3", "--override", "b=2")
     assert kafkapy("cluster", "start", "--dir", directory, *words).status == 0

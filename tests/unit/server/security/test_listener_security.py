@@ -188,9 +188,11 @@ def test_what_cannot_be_served(given: dict[str, str], said: str) -> None:
     assert str(refused.value).startswith(f"listener X (SSL): {said}")
 
 
-def test_a_session_limit_that_is_no_number() -> None:
-    limit = {"listener_name_x_connections_max_reauth_ms": "soon"}
-    with pytest.raises(ConfigError, match=r"listener\.name\.x\.connections\.max\.reauth\.ms=soon"):
+@pytest.mark.parametrize("wrong", ["soon", "--5", str(2**63)])
+def test_a_session_limit_that_is_no_number(wrong: str) -> None:
+    limit = {"listener_name_x_connections_max_reauth_ms": wrong}
+    said = rf"listener\.name\.x\.connections\.max\.reauth\.ms={wrong} is not"
+    with pytest.raises(ConfigError, match=said):
         secured("SASL_PLAINTEXT", sasl_enabled_mechanisms="SCRAM-SHA-256", **limit)
 
 
