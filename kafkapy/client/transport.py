@@ -27,7 +27,8 @@ Connector = Callable[[str, int, Security, float], Transport]
 
 
 def connect(host: str, port: int, security: Security, timeout_s: float) -> Transport:
-    """A connected socket, without Nagle's delay.
+    """A connected socket, without Nagle's delay. The system asks whether a silent broker is still
+    there.
 
     Raises:
         ApiError: NETWORK_EXCEPTION, naming the peer and the reason.
@@ -37,6 +38,7 @@ def connect(host: str, port: int, security: Security, timeout_s: float) -> Trans
         name = host.encode() if host.isascii() else host
         plain = socket.create_connection((name, port), timeout_s)  # type: ignore[arg-type]
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     except OSError as error:
         raise network_error(host, port, error) from error
     except UnicodeError as error:  # of IDNA: a part of the name is empty or too long

@@ -47,9 +47,7 @@ def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
     allow_sha1(context, properties)
     if not properties.text("ssl.endpoint.identification.algorithm", "https"):
         context.check_hostname = False
-    if load_trust(context, properties):
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as Java: each of them is an anchor
-    else:
+    if not load_trust(context, properties):
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     load_identity(context, properties)
     _negotiate(context, properties)
@@ -72,9 +70,7 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
     if client_auth != "none":
         required = client_auth == "required"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-        if trusts:
-            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        else:
+        if not trusts:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
     _negotiate(context, properties)
     return context
@@ -160,14 +156,19 @@ def openssl_cipher(name: str) -> str:
 def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
     """Load the truststore, if there is one. Returns whether there is.
 
+    Each of its certificates is an anchor, as in Java, also one that another has signed.
+
     Raises:
         ConfigError: it cannot be used.
     """
+    import ssl
+
     inline = properties.get("ssl.truststore.certificates")
     if inline is not None:
         certificates = "\n".join(_PEM_CHAIN.findall(inline))
         key = properties.key("ssl.truststore.certificates")
         _load(key, lambda: context.load_verify_locations(cadata=certificates))
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         return True
     store = store_of(properties, "truststore")
     if store is None:
@@ -178,6 +179,7 @@ def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
         _load(key, lambda: context.load_verify_locations(cadata=text))
     else:
         _load(key, lambda: context.load_verify_locations(cafile=location))
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return True
 
 

@@ -84,6 +84,13 @@ def test_a_plain_connection(listener: socket.socket) -> None:
     server.join()
 
 
+def test_the_system_asks_whether_a_silent_broker_is_still_there(listener: socket.socket) -> None:
+    connected = connect("127.0.0.1", listener.getsockname()[1], PLAIN, 5)
+    assert isinstance(connected, socket.socket)
+    with connected:
+        assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
 def test_a_closed_port_is_named(listener: socket.socket) -> None:
     port = port_of(listener)
     listener.close()

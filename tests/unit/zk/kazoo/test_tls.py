@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.security.tls.stores import server_context
+from kafkapy.server.security.tls_check import check_handshake
 from kafkapy.zk.kazoo.client_config import TlsConfig, ZooKeeperClientConfig
 from kafkapy.zk.kazoo.tls import ssl_context
-from tests.harness.security.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
+from tests.harness.security.certificates import (
+    can_make,
+    make_authority,
+    make_identity,
+    make_pkcs12,
+    make_pkcs12_of,
+)
 
 
 def tls(**settings: str) -> TlsConfig:
@@ -46,6 +55,19 @@ def test_stores_are_loaded(tmp_path: Path) -> None:
     store = str(make_identity(tmp_path, "client"))
     context = ssl_context(tls(truststore_location=store, keystore_location=store))
     assert len(context.get_ca_certs()) == 1
+
+
+def test_the_certificate_of_an_authority_below_another_is_trusted(tmp_path: Path) -> None:
+    if not can_make("a truststore of an authority below another"):
+        return
+    for name, issuer in (("root", None), ("middle", "root"), ("leaf", "middle")):
+        make_authority(tmp_path, name, issuer)
+    shown = "".join((tmp_path / name).read_text() for name in ("leaf.key", "leaf.crt"))
+    (tmp_path / "leaf.pem").write_text(shown)
+    trusted = str(tmp_path / "middle.crt")
+    own = ssl_context(tls(truststore_location=trusted, endpoint_identification_algorithm=""))
+    given = PrefixedProperties({"ssl.keystore.location": str(tmp_path / "leaf.pem")})
+    check_handshake(own, server_context(given, "none"))
 
 
 def test_javas_stores_are_loaded(tmp_path: Path) -> None:
