@@ -85,7 +85,9 @@ class FileSystem(Protocol):
         """Restrict a file to its owner; it is created if it does not exist."""
         ...
 
-    def list(self, path: str) -> list[Entry]: ...
+    def list(self, path: str) -> list[Entry]:
+        """The names of a directory. One that another thread removes meanwhile may be left out."""
+        ...
 
     def stat(self, path: str) -> Entry | None:
         """The entry of one path, or None if there is no such path."""
@@ -219,8 +221,15 @@ class OsFileSystem:
             os.close(fd)
 
     def list(self, path: str) -> list[Entry]:
+        entries: list[Entry] = []
         with os.scandir(path) as found:
-            return [_entry(item.name, item.stat()) for item in found]
+            for item in found:
+                try:
+                    entries.append(_entry(item.name, item.stat()))
+                except FileNotFoundError:
+                    if item.is_symlink():  # to a disk that is not there
+                        raise
+        return entries
 
     def stat(self, path: str) -> Entry | None:
         try:

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,25 @@ def test_names(tmp_path: Path) -> None:
     assert FS.list(str(tmp_path)) == []
     total, usable = FS.disk_space(str(tmp_path))
     assert total >= usable > 0
+
+
+def test_a_name_that_goes_during_a_listing_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cleaner's thread lists a directory while the loop renames and removes files there."""
+    for name in ("a", "b.deleted"):
+        write_atomically(FS, f"{tmp_path}/{name}", b"", durable=False)
+    names = list(os.scandir(tmp_path))
+    monkeypatch.setattr(os, "scandir", lambda _: nullcontext(names))
+    FS.remove(f"{tmp_path}/b.deleted")
+    assert [entry.name for entry in FS.list(str(tmp_path))] == ["a"]
+
+
+def test_a_link_that_leads_nowhere_is_not_left_out(tmp_path: Path) -> None:
+    """The partition's disk is not there: its log must not seem to be none."""
+    (tmp_path / "orders-0").symlink_to(tmp_path / "none")
+    with pytest.raises(FileNotFoundError):
+        FS.list(str(tmp_path))
 
 
 def test_an_older_temporary_file_does_not_show_through(tmp_path: Path) -> None:
