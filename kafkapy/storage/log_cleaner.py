@@ -122,7 +122,9 @@ class LogCleaner:
                 break
             if segment.base_offset < dirty:
                 clean_bytes += segment.size
+            if following.base_offset <= dirty:
                 continue
+            # Of one that a full map left half dirty, both numbers have the whole, as in Kafka.
             cleanable_bytes += segment.size
             if segment.size and (first := segment.first_timestamp) > 0:
                 oldest = first if oldest is None else min(oldest, first)

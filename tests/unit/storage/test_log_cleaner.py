@@ -18,6 +18,7 @@ from kafkapy.storage.disk_errors import SHORTAGES
 from kafkapy.storage.filesystem import OsFile
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
+from kafkapy.storage.offset_map import ENTRY_BYTES
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.storage.verify import verify_log_dir
 from tests.harness.cores.ports import NOW_MS, SeededRandom
@@ -97,6 +98,21 @@ def test_an_overdue_log_is_cleaned_whatever_its_ratio(tmp_path: Path) -> None:
     fill(builder)
     assert not clean(builder, NOW_MS + 5000)
     assert clean(builder, NOW_MS + 5001)
+
+
+def test_a_segment_with_more_keys_than_fit_is_cleaned_to_its_end(tmp_path: Path) -> None:
+    builder = compacted(tmp_path, min_cleanable_dirty_ratio="1.0", max_compaction_lag_ms="5000")
+    for version in ("old", "new"):
+        for i in range(100):
+            builder.append(row(f"k{i}", version))
+    builder.roll().log.flush()
+    worker, rounds = LogCleaner(builder.fs, builder.manager, 30 * ENTRY_BYTES), 0
+    while (cleaning := worker.next_cleaning(NOW_MS + 5001)) is not None:
+        cleaning.run()
+        assert worker.commit(cleaning, NOW_MS)
+        rounds += 1
+    assert rounds > 2
+    assert builder.values() == ["new"] * 100
 
 
 def test_young_records_wait(tmp_path: Path) -> None:
