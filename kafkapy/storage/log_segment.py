@@ -265,6 +265,18 @@ class LogSegment:
         self._offset_of_max_timestamp = offset
 
     def _load_max_timestamp(self) -> int:
+        """Find the greatest timestamp. Where batches cannot be read, the index is trusted, as in
+        Kafka: the log could not be appended to, nor closed, nor its old segments deleted.
+        """
+        try:
+            found = self._read_max_timestamp()
+        except ApiError as error:
+            logger.warning("%s is trusted: %s", self.time_index.path, error.message)
+            found = self.time_index.last_entry
+        self._max_timestamp, self._offset_of_max_timestamp = found
+        return found[0]
+
+    def _read_max_timestamp(self) -> tuple[int, int]:
         """Read from the last entry of the time index on or, if no batch matches it, everything."""
         known, offset = self.time_index.last_entry
         found = self.find(offset) if known >= 0 else None
@@ -276,8 +288,7 @@ class LogSegment:
         for _, header in self.records.headers(position):
             if header.max_timestamp > known:
                 known, offset = header.max_timestamp, header.last_offset
-        self._max_timestamp, self._offset_of_max_timestamp = known, offset
-        return known
+        return known, offset
 
     def find(self, offset: int) -> tuple[int, int, int] | None:
         """(position, size, base offset) of the first batch that reaches `offset`, if there is one.

@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.storage.retention import deletable_segments
 from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.batches import flip
 from tests.harness.storage.log_builder import LogBuilder, row
 
 
@@ -41,6 +42,15 @@ def test_by_time(builder: LogBuilder) -> None:
     assert found == ([0], "retention time breach")
     assert chosen(builder, NOW_MS + 2501, retention_ms="1000")[0] == [0, 2]
     assert chosen(builder, NOW_MS + 99_000, retention_ms="1")[0] == [0, 2, 4, 6]
+
+
+def test_by_time_whatever_cannot_be_read(builder: LogBuilder) -> None:
+    """Otherwise the log would grow until the disk is full."""
+    builder.reopen()
+    path = builder.path(f"{2:020d}.log")
+    flip(path, 8 * (builder.log.segments[1].size // 2 + 8))  # the length of the last batch
+    assert chosen(builder, NOW_MS + 2001, retention_ms="1000")[0] == [0, 2]
+    assert chosen(builder, NOW_MS + 2000, retention_ms="1000")[0] == [0]
 
 
 def test_by_size(builder: LogBuilder) -> None:

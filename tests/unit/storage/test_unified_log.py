@@ -12,7 +12,7 @@ from kafkapy.record.builder import build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.storage.log_append import AppendOrigin, UnexpectedAppendOffset
 from tests.harness.cores.ports import NOW_MS
-from tests.harness.storage.batches import raw_batch, row_bytes
+from tests.harness.storage.batches import flip, raw_batch, row_bytes
 from tests.harness.storage.log_builder import LogBuilder, read_all, row
 
 
@@ -300,3 +300,20 @@ def test_a_compacted_log_takes_no_record_that_cannot_be_read(
         builder.add(raw_batch(lying, 1), origin)
     assert refused.value.code is ErrorCode.INVALID_RECORD
     assert builder.log.log_end_offset == 1
+
+
+def test_a_truncated_log_with_damage_is_appended_to_and_closed(tmp_path: Path) -> None:
+    """The broker could not stop cleanly, for none of its logs."""
+    builder = LogBuilder(tmp_path, index_interval_bytes="100")
+    for time in (NOW_MS + 10**6, *range(NOW_MS, NOW_MS + 20)):
+        builder.append(row(timestamp=time))
+    builder.reopen()
+    batches = [position for position, _ in builder.log.segments.active.records.headers()]
+    for _ in range(5):
+        builder.append()
+    flip(builder.path(f"{0:020d}.log"), 8 * (batches[3] + 8))  # a length
+    builder.log.truncate_to(24)
+    builder.append().stop()
+    builder.open()
+    assert builder.log.log_end_offset == 25
+    assert builder.log.segments.active.max_timestamp == NOW_MS + 10**6
