@@ -202,8 +202,12 @@ def choose_log(first: UnifiedLog, second: UnifiedLog) -> tuple[UnifiedLog, Unifi
 
 
 def _has_all_of(log: UnifiedLog, other: UnifiedLog) -> bool:
-    """Whether `log` has the last batch of `other`. Then it has those before it, too."""
+    """Whether `log` has the last batch of `other`. Then it has those before it, too. Where one has
+    no records, the end must be the same, and the topic.
+    """
     end = other.log_end_offset
+    if max(log.log_start_offset, other.log_start_offset) == log.log_end_offset == end:
+        return log.topic_id == other.topic_id and log.log_start_offset <= other.log_start_offset
     if not max(log.log_start_offset, other.log_start_offset) < end <= log.log_end_offset:
         return False
     try:

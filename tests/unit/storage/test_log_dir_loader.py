@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
 from kafkapy.storage.deletion_queue import DeletionQueue
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.log_config import LogConfig
@@ -126,6 +127,26 @@ def test_a_crash_that_came_when_a_copy_had_taken_its_place(tmp_path: Path, more:
         str(tmp_path / ("b" if more else "a") / "orders-0"), 5 + more,
     )  # fmt: skip
     assert choose_log(second, first)[0].log_end_offset == 5 + more
+
+
+@pytest.mark.parametrize(
+    ("count", "starts", "kept"), [(0, (0, 0), 0), (5, (5, 5), 0), (5, (5, 0), 1)]
+)
+def test_a_crash_that_came_when_a_copy_without_records_had_taken_its_place(
+    tmp_path: Path, count: int, starts: tuple[int, int], kept: int
+) -> None:
+    """The broker did not start. A deletion of records may be known to the copy only."""
+    for name, start in zip("ab", starts, strict=True):
+        builder = LogBuilder(tmp_path / name)
+        if count:
+            builder.append(count=count)
+            builder.log.maybe_increment_log_start_offset(start, "test")
+        builder.stop()
+    [[first], [second]] = (load(tmp_path / name)[1] for name in "ab")
+    assert choose_log(first, second)[0] is (first, second)[kept]
+    first.topic_id = Uuid(bytes(range(16, 32)))  # not the same topic
+    with pytest.raises(ConfigError, match="is in both"):
+        choose_log(first, second)
 
 
 def test_directories_of_illegal_topics_are_left_alone(
