@@ -30,7 +30,13 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_segment import LogSegment, SegmentFiles
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, ProducerConfig, ProducerLog
 from kafkapy.storage.producer_snapshot import SnapshotFiles
-from kafkapy.storage.segment_recovery import epochs_in, is_sound, recover_segment
+from kafkapy.storage.segment_recovery import (
+    Recovered,
+    damage_of,
+    epochs_in,
+    is_sound,
+    recover_segment,
+)
 from kafkapy.storage.swap_files import finish_swaps
 from kafkapy.storage.unified_log import UnifiedLog
 
@@ -190,7 +196,7 @@ class LogLoader:
         local, parameters = self._local, self._parameters
         if len(local.segments):
             if parameters.had_clean_shutdown:
-                self._trust()
+                self._trust(producers)
             else:
                 self._rescan(epochs, producers)
         if not len(local.segments):
@@ -215,7 +221,7 @@ class LogLoader:
         self._pool.durable.fsync_dir(self._directory)
         self._pool.durable.fsync_dir(self._log_dir)
 
-    def _trust(self) -> None:
+    def _trust(self, producers: ProducerLog) -> None:
         """After a clean shutdown, rebuild missing indexes and find the end of the active
         segment.
         """
@@ -223,20 +229,20 @@ class LogLoader:
         active = segments.active
         for segment in segments:
             if segment is not active and segment.base_offset in self._unsound:
-                self._rebuild(segment)
+                self._rebuild(segment, producers)
         if active.base_offset not in self._unsound:
             try:
                 self._local.log_end_offset = active.next_offset()
                 return
             except ApiError as error:
                 logger.warning("[%s] reading the end: %s", self._topic_partition, error)
-        recovered = recover_segment(active, self._config.index_interval_bytes)
+        recovered = self._index(active, producers)
         self._cut(active, recovered.valid_bytes, recovered.damage)
         self._local.log_end_offset = recovered.next_offset
 
-    def _rebuild(self, segment: LogSegment) -> None:
+    def _rebuild(self, segment: LogSegment, producers: ProducerLog) -> None:
         """Rebuild the indexes of a closed segment. Damage is logged, and nothing is truncated."""
-        recovered = recover_segment(segment, self._config.index_interval_bytes)
+        recovered = self._index(segment, producers)
         self._local.finish(segment)
         logger.warning(
             "[%s] rebuilt the indexes of %s%s",
@@ -247,6 +253,18 @@ class LogLoader:
             else "",
         )
 
+    def _index(self, segment: LogSegment, producers: ProducerLog) -> Recovered:
+        """Rebuild the indexes of a segment: also that of transactions, if it is corrupt. Where
+        batches cannot be read it stays so, since aborted records must not look committed.
+        """
+        before = None
+        if not segment.transaction_index.is_sane() and not damage_of(segment):
+            try:
+                before = producers.before(self._local, segment.base_offset, self._now_ms)
+            except ApiError as error:
+                logger.error("%s stays corrupt: %s", segment.transaction_index.path, error)
+        return recover_segment(segment, self._config.index_interval_bytes, None, before)
+
     def _rescan(self, epochs: LeaderEpochCache, producers: ProducerLog) -> None:
         """After a crash, read everything from the recovery point on, and truncate where records are
         lost.
@@ -255,7 +273,7 @@ class LogLoader:
         suspects = local.segments.from_offset(self._recovery_point)
         for segment in local.segments:
             if segment.base_offset in self._unsound and segment not in suspects:
-                self._rebuild(segment)
+                self._rebuild(segment, producers)
         start = max(parameters.log_start_offset, local.segments.first.base_offset)
         first = suspects[0].base_offset
         producers.rebuild(local, min(start, first), first, self._now_ms)

@@ -127,6 +127,17 @@ class ProducerLog:
         except ApiError as error:
             logger.error("Producer state of %s is incomplete: %s", local.directory, error)
 
+    def before(self, local: LocalLog, offset: int, now_ms: int) -> ProducerLog:
+        """The producers as of an earlier offset. This state does not change.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE, they are not known.
+        """
+        made = ProducerLog(self.snapshots, self.config)
+        start = local.segments.first.base_offset
+        made._replay(local, made.load_snapshot(start, offset, now_ms), offset)
+        return made
+
     def check_rebuild(self, local: LocalLog, start: int, end: int) -> None:
         """Check the CRCs of the batches that `rebuild` would apply. It reads only their headers,
         and a wrong bit there makes producers or transactions that the log does not have.

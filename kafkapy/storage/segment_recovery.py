@@ -56,6 +56,14 @@ class ValidBatches:
             self.damage = "the last batch is cut off"
 
 
+def damage_of(segment: LogSegment) -> str:
+    """The first damage of a segment; '' if there is none."""
+    batches = ValidBatches(segment)
+    for _ in batches:
+        pass
+    return batches.damage
+
+
 def recover_segment(
     segment: LogSegment,
     index_interval_bytes: int,

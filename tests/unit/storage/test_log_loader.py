@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.errors import ApiError
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.verify import verify_log_dir
+from tests.harness.storage.batches import flip
 from tests.harness.storage.log_builder import LogBuilder, row
 
 LAST = 60
@@ -370,3 +372,55 @@ def test_damage_in_a_compacted_log_costs_what_follows_it(tmp_path: Path) -> None
     builder.open()
     assert builder.bases() == [first]
     assert builder.log.log_end_offset < second
+
+
+def with_an_abort(tmp_path: Path, *, is_closed: bool) -> tuple[LogBuilder, Path]:
+    """A transaction that begins in one segment and is aborted in the next, whose index is bad."""
+    builder = LogBuilder(tmp_path)
+    builder.produce(7, 0, is_transactional=True)
+    builder.roll().append().end_transaction(7, False)
+    if is_closed:
+        builder.roll().append().log.flush()
+        builder.manager.checkpoint_all()
+    path = builder.path(f"{1:020d}.txnindex")
+    return builder, path
+
+
+def aborted(builder: LogBuilder) -> list[tuple[int, int, int]]:
+    found = builder.log.aborted_transactions(0, builder.log.log_end_offset)
+    return [(one.producer_id, one.first_offset, one.last_offset) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("is_closed", "is_clean"), [(True, True), (True, False), (False, True), (False, False)]
+)
+def test_a_corrupt_index_of_transactions_is_made_again(
+    tmp_path: Path, is_closed: bool, is_clean: bool
+) -> None:
+    """Readers of committed records got an error there for good, and nothing was compacted."""
+    builder, path = with_an_abort(tmp_path, is_closed=is_closed)
+    expected = [(7, 0, 2)]
+    assert aborted(builder) == expected
+    (builder.stop if is_clean else builder.kill)()
+    path.write_bytes(path.read_bytes()[:-1])
+    assert aborted(builder.open()) == expected
+    builder.log.update_high_watermark(builder.log.log_end_offset)
+    assert builder.log.first_unstable_offset is None
+    assert aborted(builder.reopen()) == expected
+    builder.stop()
+    assert verify_log_dir(builder.fs, builder.root) == []
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_a_corrupt_index_stays_so_where_transactions_cannot_be_read(
+    tmp_path: Path, damaged: int
+) -> None:
+    """Aborted records would seem to be committed."""
+    builder, path = with_an_abort(tmp_path, is_closed=True)
+    builder.stop()
+    path.write_bytes(path.read_bytes()[:-1])
+    builder.path(f"{1:020d}.snapshot").unlink()
+    flip(builder.path(f"{damaged:020d}.log"), 8 * 8)  # the length of the first batch
+    builder.open()
+    with pytest.raises(ApiError, match="txnindex is corrupt"):
+        aborted(builder)
