@@ -479,9 +479,9 @@ class LogManager:
             with self._failing(path):
                 for start in range(0, len(logs), _CLOSED_AT_ONCE):
                     close_logs(self._fs, logs[start : start + _CLOSED_AT_ONCE], now_ms)
-        self.checkpoint_all()
         for path in self.live_log_dirs:
-            with self._failing(path):
+            with self._failing(path):  # what the marker says is whole
+                self._checkpoint_all_of(path)
                 marker = f"{path}/{log_names.CLEAN_SHUTDOWN_FILE}"
                 write_clean_shutdown(self._fs, marker, broker_epoch)
         self.unlock()

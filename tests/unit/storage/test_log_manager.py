@@ -323,6 +323,22 @@ def test_a_failing_directory_is_told_and_the_other_goes_on(
     assert verify_log_dir(OsFileSystem(), f"{tmp_path}/b") == []
 
 
+def test_a_stop_without_its_checkpoints_is_not_clean(tmp_path: Path) -> None:
+    """Deleted records would be there again, and nothing would be recovered."""
+
+    class ShortInA(ShortFileSystem):
+        def _check(self, path: str) -> None:
+            if path.startswith(f"{tmp_path}/a/log-start-offset-checkpoint"):
+                super()._check(path)
+
+    disk = ShortInA(Disk())
+    manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)
+    disk.left = 0
+    manager.shutdown()
+    assert not (tmp_path / "a/.kafka_cleanshutdown").exists()
+    assert (tmp_path / "b/.kafka_cleanshutdown").exists()
+
+
 def test_a_directory_that_cannot_be_made_is_offline_from_the_start(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a file")
     manager = manager_of(tmp_path / "a", tmp_path / "b")
