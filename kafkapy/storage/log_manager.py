@@ -395,21 +395,23 @@ class LogManager:
             for log in self.logs.values()
         )
 
-    def flush_due_logs(self, now_ms: int) -> list[FlushTask]:
-        """Flush tasks for logs that rolled since their last flush, or whose `flush.ms` has
-        passed.
+    def flush_due_logs(self, now_ms: int) -> Iterator[FlushTask]:
+        """Flush tasks for logs that rolled since their last flush, or whose `flush.ms` has passed.
+        Each holds descriptors until it is done, so the next one is made after it.
         """
-        tasks: list[FlushTask] = []
         for log in list(self.logs.values()):
             rolled = log.local.unflushed
             due = (
                 log.log_end_offset > log.recovery_point
                 and now_ms - log.last_flush_ms >= log.config.flush_ms
             )
-            if rolled or due:
+            # Some were perhaps deleted since the step before.
+            if (rolled or due) and self.logs.get(log.topic_partition) is log:
+                task = None
                 with self._failing(log.log_dir, True):
-                    tasks.append(FlushTask(log, log.flush_handle()))
-        return tasks
+                    task = FlushTask(log, log.flush_handle())
+                if task is not None:
+                    yield task
 
     def delete_due_files(self, now_ms: int) -> int:
         """Remove files and directories whose `file.delete.delay.ms` has passed. Returns their

@@ -219,12 +219,12 @@ def test_a_truncation_below_the_recovery_point_is_checkpointed(tmp_path: Path) -
 def test_only_due_flushes_are_handed_out(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path, flush_ms="1000").append()
     manager = builder.manager
-    assert manager.flush_due_logs(NOW_MS + 999) == []
+    assert list(manager.flush_due_logs(NOW_MS + 999)) == []
     [task] = manager.flush_due_logs(NOW_MS + 1000)
     task.fsync()
     task.complete(NOW_MS + 1000)
     assert builder.log.recovery_point == 1
-    assert manager.flush_due_logs(NOW_MS + 5000) == []
+    assert list(manager.flush_due_logs(NOW_MS + 5000)) == []
     builder.append().roll()
     [task] = manager.flush_due_logs(NOW_MS + 1000)
     assert task.log is builder.log
@@ -236,6 +236,25 @@ def test_producers_expire(tmp_path: Path) -> None:
     builder.produce(7, 0)
     assert builder.manager.expire_producers(NOW_MS + 86_399_999) == 0
     assert builder.manager.expire_producers(NOW_MS + 86_400_000) == 1
+
+
+def test_the_flush_of_many_logs_takes_the_descriptors_of_one(tmp_path: Path) -> None:
+    disk = ShortFileSystem(Disk())
+    manager = manager_of(tmp_path, fs=disk, open_files_max=1)
+    for partition in range(20):
+        create(manager, partition)
+        log = manager.logs[TopicPartition("t", partition)]
+        log.append_as_leader(build_batch([row()]), 0, NOW_MS)
+    manager.update_broker_defaults({"log.flush.interval.ms": 1})
+    points = []
+    disk.left = 3
+    for task in manager.flush_due_logs(NOW_MS + 9):
+        task.fsync()
+        task.complete(NOW_MS + 9)
+        points.append(task.log.recovery_point)
+        if task.log.topic_partition.partition == 3:
+            manager.delete_log(TopicPartition("t", 4))
+    assert points == [1] * 19
 
 
 def test_retention_runs_over_all_logs(tmp_path: Path) -> None:
