@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.common.java_numbers import is_natural
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.storage.filesystem import FileSystem, read_file, write_atomically
@@ -50,7 +51,7 @@ def read_offsets(fs: FileSystem, path: str) -> dict[TopicPartition, int]:
     offsets: dict[TopicPartition, int] = {}
     for row in _read_rows(fs, path):
         match row.split(" "):
-            case [topic, partition, offset] if partition.isdecimal() and _is_integer(offset):
+            case [topic, partition, offset] if is_natural(partition) and _is_long(offset):
                 offsets[TopicPartition(topic, int(partition))] = int(offset)
             case _:
                 raise MalformedFile(f"{path} has the malformed line '{row}'")
@@ -71,7 +72,7 @@ def read_epochs(fs: FileSystem, path: str) -> list[tuple[int, int]]:
     entries: list[tuple[int, int]] = []
     for row in _read_rows(fs, path):
         match row.split(" "):
-            case [epoch, start] if epoch.isdecimal() and start.isdecimal():
+            case [epoch, start] if is_natural(epoch) and is_natural(start, 63):
                 entries.append((int(epoch), int(start)))
             case _:
                 raise MalformedFile(f"{path} has the malformed line '{row}'")
@@ -91,7 +92,7 @@ def _read_rows(fs: FileSystem, path: str) -> list[str]:
     rows = rest.removesuffix("\n").split("\n") if rest else []
     if version != _VERSION:
         raise MalformedFile(f"{path} has the version '{version}', not {_VERSION}")
-    if not count.isdecimal() or int(count) != len(rows):
+    if not is_natural(count) or int(count) != len(rows):
         raise MalformedFile(f"{path} says '{count}' entries and has {len(rows)}")
     return rows
 
@@ -105,8 +106,8 @@ def _read_text(fs: FileSystem, path: str) -> str | None:
         raise MalformedFile(f"{path} is not text: {error}") from error
 
 
-def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()
+def _is_long(text: str) -> bool:
+    return is_natural(text.removeprefix("-"), 63)
 
 
 def encode_partition_metadata(topic_id: Uuid) -> bytes:
@@ -158,7 +159,7 @@ def read_meta_properties(fs: FileSystem, path: str) -> MetaProperties | None:
             f"{path} has version '{fields.get('version', '')}': a broker in ZooKeeper mode needs 0"
         )
     broker_id = fields.get("broker.id")
-    if broker_id is not None and not _is_integer(broker_id):
+    if broker_id is not None and not is_natural(broker_id.removeprefix("-")):
         raise ConfigError(f"{path} has the broker.id '{broker_id}', which is not a number")
     return MetaProperties(int(broker_id) if broker_id else None, fields.get("cluster.id"))
 

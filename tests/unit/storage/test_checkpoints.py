@@ -13,6 +13,7 @@ from kafkapy.storage import checkpoints
 from kafkapy.storage.checkpoints import MalformedFile, MetaProperties
 from kafkapy.storage.filesystem import OsFileSystem
 
+DIGITS = b"1" * 5000  # Python's int reads 4300
 FS = OsFileSystem()
 TOPIC_ID = Uuid.parse("MkTOHvxMQvKKvbLuMTfA3g")
 CLUSTER_ID = "Xx-zWCnSR1SxTDpdzLZ1xA"
@@ -41,7 +42,11 @@ def test_leader_epoch_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"1\n0\n", b"0\nx\n", b"0\n2\na 0 1\n", b"0\n1\na 0\n", b"0\n1\na 0 x\n", b"\xff\xfe"],
+    [
+        *(b"1\n0\n", b"0\nx\n", b"0\n2\na 0 1\n", b"0\n1\na 0\n", b"0\n1\na 0 x\n", b"\xff\xfe"),
+        *(b"0\n%s\n" % DIGITS, b"0\n1\na %s 1\n" % DIGITS, b"0\n1\na 0 %s\n" % DIGITS),
+        b"0\n1\na 0 9223372036854775808\n",
+    ],
 )
 def test_a_malformed_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "some-checkpoint"
@@ -58,7 +63,10 @@ def test_a_file_that_kafka_has_made_and_not_filled_is_one_without_entries(tmp_pa
     assert checkpoints.read_epochs(FS, str(path)) == []
 
 
-@pytest.mark.parametrize("content", [b"0\n1\n1\n", b"0\n1\n-1 0\n", b"0\n1\n1 x\n"])
+@pytest.mark.parametrize(
+    "content",
+    [b"0\n1\n1\n", b"0\n1\n-1 0\n", b"0\n1\n1 x\n", b"0\n1\n1 %s\n" % DIGITS],
+)
 def test_a_malformed_epoch_file_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "leader-epoch-checkpoint"
     path.write_bytes(content)
