@@ -510,13 +510,16 @@ class Courses(FaultTools):
 
         def depose() -> None:
             self._expire(leader)
-            self._heal(pairs)
-            self._when(lambda: self._state(at)[0] not in {leader, -1}, flip, 3 * SECOND_US)
+            self._when(lambda: self._state(at)[0] not in {leader, -1}, flip, 2 * SECOND_US)
 
         def flip() -> None:
+            self._heal(pairs)
             found = [p for p in files_of(node, at) if p.endswith(log_names.LOG_SUFFIX)]
             path = max(found, default="")
-            place = place_in_header(self.world.random, node.disk.content(path)) if path else None
+            end = log.high_watermark
+            begin = max((o for o in log.producers.snapshots.offsets if o <= end), default=0)
+            data = node.disk.content(path) if path else b""
+            place = place_in_header(self.world.random, data, range(begin, end))
             if node.is_up and place is not None and node.disk.flip is None:
                 self._read_wrong(node, path, place)
                 self.world.counts["truncated by wrong bits"] += 1
@@ -525,7 +528,7 @@ class Courses(FaultTools):
             network.cut_link(*pair)
         self._note(f"no follower gets to {node.host}")
         self._when(has_tail, depose, SECOND_US)
-        self.world.events.after(2 * SECOND_US, lambda: self._heal(pairs))
+        self.world.events.after(3 * SECOND_US, lambda: self._heal(pairs))
         return False  # counted when it happens
 
 

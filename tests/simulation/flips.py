@@ -16,7 +16,11 @@ _LENGTH_AT: Final = 8
 _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
 _COVERED_AT: Final = 21
+_AUTHOR: Final = (*range(21, 27), *range(43, 57))
+"""Attributes, last offset delta; producer id and epoch, base sequence."""
 _MAGIC: Final = b"\2"
+_ENTRY_SIZE: Final = 8  # of an offset index: a relative offset and a position
+_OFFSET_SIZE: Final = 4
 
 
 def batches_in(data: bytes) -> list[tuple[int, int]]:
@@ -44,13 +48,25 @@ def place_in_batch(random: Random, data: bytes) -> int | None:
     return random.choice(_watched(*random.choice(batches)))
 
 
-def place_in_header(random: Random, data: bytes) -> int | None:
-    """The same, of a byte of a header: all that a broker reads of most batches."""
-    batches = batches_in(data)
-    if not batches:
+def place_in_header(random: Random, data: bytes, offsets: range) -> int | None:
+    """The same, of what says who wrote a batch that begins in `offsets`: when a broker starts or
+    truncates, it reads only the headers of most."""
+    starts = [start for start, _ in batches_in(data)]
+    starts = [at for at in starts if int.from_bytes(data[at : at + _LENGTH_AT], "big") in offsets]
+    if not starts:
         return None
-    start, _ = random.choice(batches)
-    return random.choice(_watched(start, start + HEADER_SIZE))
+    return random.choice(starts) + random.choice(_AUTHOR)
+
+
+def lower_offsets(index: bytes) -> list[tuple[int, int]]:
+    """The (byte, bit) places of an offset index at which a flip lowers the offset of an entry: it
+    leads past the batches between."""
+    return [
+        (at, bit)
+        for at in range(len(index))
+        for bit in range(8)
+        if at % _ENTRY_SIZE < _OFFSET_SIZE and index[at] >> bit & 1
+    ]
 
 
 def _watched(start: int, end: int) -> list[int]:

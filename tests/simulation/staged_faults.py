@@ -14,7 +14,7 @@ from kafkapy.zk.stores import paths
 from tests.simulation.cluster import TRIMMED
 from tests.simulation.events import SECOND_US
 from tests.simulation.fault_tools import FaultTools, files_of, hosted
-from tests.simulation.flips import batches_in, place_in_batch
+from tests.simulation.flips import batches_in, lower_offsets, place_in_batch
 from tests.simulation.node import Node
 
 _INDEX: Final = re.compile(r"/\d{20}\.(index|timeindex)$")
@@ -48,7 +48,9 @@ class StagedFaults(FaultTools):
         for path in random.sample(found, 1 + len(found) // 3):
             size = len(node.disk.content(path))
             if 0 < size < _PREALLOCATED_BYTES and random.random() < 0.7:
-                node.disk.rot(path, random.randrange(size), random.randrange(8))
+                places = lower_offsets(node.disk.content(path)) if path.endswith(".index") else []
+                anywhere = random.randrange(size), random.randrange(8)
+                node.disk.rot(path, *(random.choice(places) if places else anywhere))
             else:
                 node.disk.remove(path)
         node.disk.commit_names()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from random import Random
+from struct import pack
 
 from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import HEADER_SIZE, iter_headers
+from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
-from tests.simulation.flips import batches_in, damaged, place_in_header
+from tests.simulation.flips import batches_in, damaged, lower_offsets, place_in_header
 
 BATCHES = [build_batch([RecordData(None, b"%d" % i * 20, 5)], base_offset=i) for i in range(3)]
 
@@ -30,9 +31,16 @@ def test_batches_are_found_between_other_bytes() -> None:
 
 
 def test_a_header_has_places_too() -> None:
-    places = {place_in_header(Random(seed), BATCHES[0]) for seed in range(2000)}
-    assert places == {*range(8, 12), *range(16, HEADER_SIZE)}
-    assert place_in_header(Random(1), b"\2" * 100) is None
+    whole, first = b"".join(BATCHES), len(BATCHES[0])
+    places = {place_in_header(Random(seed), whole, range(1, 2)) for seed in range(2000)}
+    assert places == {first + at for at in (*range(21, 27), *range(43, 57))}
+    assert place_in_header(Random(1), whole, range(3, 9)) is None
+
+
+def test_an_entry_of_an_index_moves_before_its_place() -> None:
+    index = pack(">iiii", 5, 70, 256, 90)
+    assert lower_offsets(index) == [(3, 0), (3, 2), (10, 0)]
+    assert lower_offsets(b"") == []
 
 
 def test_no_consumer_takes_a_batch_with_a_flipped_bit() -> None:
