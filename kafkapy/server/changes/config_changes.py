@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from kafkapy.common.errors import ConfigError, KafkapyError
@@ -71,17 +71,23 @@ class ConfigChangeListener:
         sequences = await self._apply_new(self._follower.on_watch)
         await self._store.configs.purge_changes(sequences, self._clock.time_ms())
 
-    async def catch_up(self) -> None:
-        """Apply the changes made anywhere before now, so that who asks after one sees it.
+    async def catch_up(
+        self, elsewhere: Sequence[str] = (), spend: Callable[[int], Awaitable[None]] | None = None
+    ) -> Mapping[str, Mapping[str, str]]:
+        """Apply the changes made anywhere before now, so that who asks after one sees it. Returns
+        the configs of topics `elsewhere`, without a replica here.
 
         Kafka reads the entity's znode for each answer; here the cache does it, brought up to date.
+        Only a topic's replicas hear of the configs that it was created with.
         When ZooKeeper does not answer in time, what this broker knows has to do.
         """
         try:
             async with asyncio.timeout(_CATCH_UP_LIMIT_S):
                 await self._apply_new()
+                return await self._store.configs.get_each("topics", elsewhere, spend)
         except (KafkapyError, TimeoutError) as error:
             _log.warning("Answering with configs that may be old: %s", error or "no ZooKeeper")
+            return {}
 
     async def _apply_new(self, watch: Watch | None = None) -> list[int]:
         """Apply what is newer than the last change applied; all sequence numbers there are."""

@@ -59,7 +59,9 @@ class DynamicConfig:
         overrides: Mapping[str, str] | None = None,
         keys: Collection[str] | None = None,
     ) -> list[ConfigEntry]:
-        """A topic's rows of DescribeConfigs; `overrides` for one that is only being made."""
+        """A topic's rows of DescribeConfigs; `overrides` for one that is not known here, or is
+        only being made.
+        """
         known = self.topic_overrides.get(name, {}) if overrides is None else overrides
         return topic_config_entries(known, self.layers, keys)
 

@@ -90,7 +90,15 @@ class ConfigStore:
         logged and left out. `spend` is awaited from time to time with the cost so far, in us, so
         that other tasks run while thousands of entities are read.
         """
-        names = await self._names(entity_type, spend)
+        return await self.get_each(entity_type, await self._names(entity_type, spend), spend)
+
+    async def get_each(
+        self,
+        entity_type: str,
+        names: Sequence[str],
+        spend: Callable[[int], Awaitable[None]] | None = None,
+    ) -> dict[str, dict[str, str]]:
+        """As `get_all`, of these entities. One without a znode is left out."""
         found = {}
         for start in range(0, len(names), _AT_ONCE):
             few = names[start : start + _AT_ONCE]

@@ -6,6 +6,7 @@ cluster-wide default, client metrics and groups. Not done: broker loggers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kafkapy.common.config_def import ConfigSource, ResourceType
@@ -44,10 +45,10 @@ class Handler:
     ) -> DescribeConfigsResponse:
         """Describe each resource."""
         # A change through another broker or a znode must be visible to the next request.
-        await self.changes.catch_up()
-        results = []
-        pace = self.turns.pace()
         resources = distinct(request.resources, lambda r: (r.resource_type, r.resource_name))
+        pace = self.turns.pace()
+        found = await self.changes.catch_up(self._topics_elsewhere(resources), pace.spend)
+        results = []
         for resource in resources:
             row = DescribeConfigsResult(
                 error_message="",
@@ -56,21 +57,34 @@ class Handler:
             )
             results.append(row)
             try:
-                row.configs = _configs(self._entries(resource), resource, request)
+                row.configs = _configs(self._entries(resource, found), resource, request)
             except ApiError as error:
                 row.error_code = error.code
                 row.error_message = error.own_message or ""
             await pace.spend(ROW_UNITS * (1 + len(row.configs)))
         return DescribeConfigsResponse(results=results)
 
-    def _entries(self, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+    def _topics_elsewhere(self, resources: Iterable[DescribeConfigsResource]) -> list[str]:
+        """Those of the topics of which this broker has no replica."""
+        topics = self.metadata.image.topics
+        return [
+            resource.resource_name
+            for resource in resources
+            if resource.resource_type == ResourceType.TOPIC
+            and (topic := topics.get(resource.resource_name)) is not None
+            and not any(self.broker_id in p.replicas for p in topic.partitions.values())
+        ]
+
+    def _entries(
+        self, resource: DescribeConfigsResource, elsewhere: Mapping[str, Mapping[str, str]]
+    ) -> list[ConfigEntry]:
         name = resource.resource_name
         keys = resource.configuration_keys or None  # an empty list is no choice either
         if resource.resource_type == ResourceType.TOPIC:
             validate_topic_name(name)
             if name not in self.metadata.image.topics:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return self.configs.topic(name, keys=keys)
+            return self.configs.topic(name, elsewhere.get(name), keys)
         if resource.resource_type == ResourceType.BROKER:
             if name == "":
                 return self.configs.broker_defaults(keys)

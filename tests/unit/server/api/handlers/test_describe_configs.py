@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
 from unittest.mock import AsyncMock, MagicMock, Mock
 
 import pytest
 
+from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.config_def import ResourceType
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
 from kafkapy.server.api.handlers.describe_configs import Handler
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.config.dynamic_config import DynamicConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.requests.turns import Turns
+from kafkapy.zk.zookeeper import SessionExpired
+from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.request_contexts import request_context
+from tests.harness.scripted.admins import metadata, store
 
 
 @pytest.mark.parametrize(
@@ -37,8 +43,9 @@ def test_no_keys_are_all_keys(
 ) -> None:
     """An empty list too (`kafka.server.ConfigHelper`)."""
     configs = MagicMock()
-    metadata: Any = SimpleNamespace(image=SimpleNamespace(topics={"t": None}))
-    handler = Handler(configs, Mock(catch_up=AsyncMock()), metadata, 1, Turns())
+    handler = Handler(
+        configs, Mock(catch_up=AsyncMock(return_value={})), metadata(("t",)), 1, Turns()
+    )
     resource = DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=keys
     )
@@ -47,3 +54,31 @@ def test_no_keys_are_all_keys(
     assert response.results[0].error_code == 0
     _, args, named = configs.method_calls[0]
     assert [*args, *named.values()][-1] == wanted
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_the_configs_that_a_topic_elsewhere_was_created_with_are_described(
+    is_lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its replicas hear of them. Without ZooKeeper what is known has to do."""
+
+    async def scenario() -> str | None:
+        znodes, configs = store(), DynamicConfig(KafkaConfig({"log.dirs": "/d"}))
+        changes = ConfigChangeListener(znodes, ManualClock(), Mock())
+        topic = TopicDescription("t", Uuid(bytes(15) + b"\1"), {0: (1,)})
+        await znodes.create_topic(topic, {"retention.ms": "5"})
+        if is_lost:
+            lost = AsyncMock(side_effect=SessionExpired("/"))
+            monkeypatch.setattr(znodes.configs, "get_each", lost)
+        handler = Handler(configs, changes, metadata(("t",)), 2, Turns())
+        resource = DescribeConfigsResource(
+            resource_type=ResourceType.TOPIC,
+            resource_name="t",
+            configuration_keys=["retention.ms"],
+        )
+        request = DescribeConfigsRequest(resources=[resource])
+        response = await handler.handle(request_context(32, 4), request)
+        value: str | None = response.results[0].configs[0].value
+        return value
+
+    assert asyncio.run(scenario()) == ("604800000" if is_lost else "5")
