@@ -256,6 +256,8 @@ def decode_change(path: str, data: bytes) -> ResourcePattern:
             return ResourcePattern(_kind(kind), name, PatternType.LITERAL)
         node = orjson.loads(data)
         pattern = PatternType[node["patternType"]]
+        if pattern not in _STORED:
+            raise ValueError(f"{pattern.name} is the pattern of no resource")
         return ResourcePattern(_kind(node["resourceType"]), str(node["name"]), pattern)
     except (KeyError, TypeError, ValueError) as error:
         raise ZnodeError(path, repr(error)) from error
@@ -263,4 +265,7 @@ def decode_change(path: str, data: bytes) -> ResourcePattern:
 
 def _kind(text: str) -> ResourceKind:
     """The resource type in a notification: the enum's name, or the folder's from old brokers."""
-    return _KINDS_BY_NAME[text] if text in _KINDS_BY_NAME else ResourceKind[text]
+    kind = _KINDS_BY_NAME[text] if text in _KINDS_BY_NAME else ResourceKind[text]
+    if kind not in _KINDS:
+        raise ValueError(f"{text} is the type of no resource")
+    return kind

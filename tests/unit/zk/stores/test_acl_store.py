@@ -197,3 +197,23 @@ def test_what_cannot_be_read_is_named(data: bytes) -> None:
     for folder in ("/kafka-acl-changes", "/kafka-acl-extended-changes"):
         with pytest.raises(ZnodeError, match=folder):
             decode_change(f"{folder}/acl_changes_0000000000", data)
+
+
+@pytest.mark.parametrize(
+    ("folder", "data"),
+    [
+        ("/kafka-acl-changes", b"ANY:t"),
+        (
+            "/kafka-acl-extended-changes",
+            b'{"resourceType":"ANY","name":"t","patternType":"PREFIXED"}',
+        ),
+        (
+            "/kafka-acl-extended-changes",
+            b'{"resourceType":"TOPIC","name":"t","patternType":"MATCH"}',
+        ),
+    ],
+)
+def test_a_notification_of_what_only_filters_have_is_named(folder: str, data: bytes) -> None:
+    """Its resource has no znode: the search for one would end the follower of all ACLs."""
+    with pytest.raises(ZnodeError, match=folder):
+        decode_change(f"{folder}/acl_changes_0000000000", data)
