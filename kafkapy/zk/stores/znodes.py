@@ -297,6 +297,8 @@ def decode_config_change(path: str, data: bytes) -> ConfigChange:
         entity_type, _, entity_name = str(node.get("entity_path")).partition("/")
     if not entity_type or not entity_name:
         raise ZnodeError(path, "it names no entity")
+    if not isinstance(entity_type, str) or not isinstance(entity_name, str):
+        raise ZnodeError(path, "the type or the name of its entity is not a text")
     return ConfigChange(entity_type, entity_name)
 
 

@@ -201,7 +201,16 @@ DECODERS: list[tuple[str, Callable[[bytes], object], list[bytes]]] = [
     ("/controller", znodes.decode_controller, [b"{}", b'{"brokerid":"1"}']),
     ("/cluster/id", znodes.decode_cluster_id, [b"{}"]),
     ("/c", lambda data: znodes.decode_config("/c", data), [b"{}", b'{"config":3}']),
-    ("/c", lambda data: znodes.decode_config_change("/c", data), [b"{}", b'{"version":1}']),
+    (
+        "/c",
+        lambda data: znodes.decode_config_change("/c", data),
+        [
+            b"{}",
+            b'{"version":1}',
+            b'{"version":1,"entity_type":["users"],"entity_name":"u"}',
+            b'{"version":1,"entity_type":"users","entity_name":5}',
+        ],
+    ),
     ("/latest_producer_id_block", znodes.decode_producer_id_block, [b"{}"]),
     ("/p", lambda data: znodes.decode_partitions("/p", data), [b"{}", b'{"partitions":[1]}']),
     (
