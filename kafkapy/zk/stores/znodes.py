@@ -220,8 +220,9 @@ def decode_partition_state(path: str, data: bytes, version: int) -> LeaderAndIsr
     numbers = (state.leader, state.leader_epoch, state.controller_epoch, *state.isr)
     if not all(map(_is_int32, numbers)):
         raise ZnodeError(path, "a broker id or an epoch is not a 32-bit number")
-    if state.leader_recovery_state not in (RECOVERED, RECOVERING):
-        raise ZnodeError(path, f"the recovery state {state.leader_recovery_state} is not known")
+    recovery = state.leader_recovery_state
+    if not _is_int32(recovery) or recovery not in (RECOVERED, RECOVERING):
+        raise ZnodeError(path, f"the recovery state {recovery} is not known")
     return state
 
 

@@ -196,6 +196,8 @@ DECODERS: list[tuple[str, Callable[[bytes], object], list[bytes]]] = [
             b'{"leader":1,"leader_epoch":0,"controller_epoch":1,"isr":[2147483648]}',
             b'{"leader":1,"leader_epoch":0,"controller_epoch":1,"isr":[1],'
             b'"leader_recovery_state":2}',
+            b'{"leader":1,"leader_epoch":0,"controller_epoch":1,"isr":[1],'
+            b'"leader_recovery_state":1.0}',
         ],
     ),
     ("/controller", znodes.decode_controller, [b"{}", b'{"brokerid":"1"}']),
