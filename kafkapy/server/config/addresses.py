@@ -21,7 +21,7 @@ def numeric_address(text: str) -> str | None:
     """An address in Java's form, if `text` is one: `1.2.3` is 1.2.0.3, `::1` is 0:0:0:0:0:0:0:1."""
     try:
         return socket.inet_ntoa(socket.inet_aton(text))
-    except OSError:
+    except (OSError, ValueError):  # ValueError: it has a NUL
         pass
     try:
         return client_address(str(ipaddress.ip_address(text)))
@@ -58,7 +58,7 @@ def parse_overrides(text: str) -> dict[str, int]:
 async def resolve(host: str) -> str | None:
     """The first address of a name, IPv4 before IPv6; None if nobody knows one."""
     address = numeric_address(host)
-    if address is not None:
+    if address is not None or "\0" in host:  # the system looks up what is before a NUL
         return address
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None)

@@ -26,6 +26,7 @@ from kafkapy.server.config.addresses import (
         ("999.1.1.1", None),
         ("localhost", None),
         ("", None),
+        ("10.0.0.1\0", None),
         ("%3A%3A1", None),
     ],
 )
@@ -39,6 +40,7 @@ def test_numbers(text: str, address: str | None) -> None:
         ("localhost", "127.0.0.1"),
         ("10.1.2.3", "10.1.2.3"),
         ("nowhere.invalid", None),
+        ("localhost\0", None),
         ("a" * 64 + ".invalid", None),
         ("%3A%3A1", None),
     ],
