@@ -168,12 +168,11 @@ class ClusterMember:
         return BrokerInfo(self._broker_id, self._endpoints, rack, self._features)
 
     async def _register(self, previous_session_id: int = 0) -> None:
-        self.broker_epoch = await self._store.brokers.register(
-            self._info(),
-            self._clock.time_ms(),
-            previous_session_id,
-        )
+        info, brokers = self._info(), self._store.brokers
+        self.broker_epoch = await brokers.register(info, self._clock.time_ms(), previous_session_id)
         self._receiver.broker_epoch = self.broker_epoch
+        if self._endpoints != info.endpoints:  # readvertised while there was no registration
+            await brokers.update(self._info(), self._clock.time_ms())
         logger.info(
             "Registered broker %d with addresses: %s, czxid (broker epoch): %d",
             self._broker_id,

@@ -1,0 +1,59 @@
+"""A broker registers what it advertises, whatever changes meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from unittest.mock import AsyncMock, MagicMock
+
+import pytest
+
+from kafkapy.common.cluster_state import BrokerInfo, Endpoint
+from kafkapy.server.cluster.cluster_member import ClusterMember
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.zk.stores.store import ZkStore
+from tests.harness.cores.ports import ManualClock
+from tests.harness.scripted import admins
+
+
+def member(store: ZkStore) -> ClusterMember:
+    """Broker 1, whose other parts do nothing."""
+    nothing: Any = MagicMock()
+    nothing.start = AsyncMock()
+    return ClusterMember(
+        KafkaConfig({"log.dirs": "/d", "broker.id": "1"}),
+        1,
+        nothing,
+        nothing,
+        nothing,
+        (),
+        (),
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        store,
+        ManualClock(),
+    )
+
+
+def test_endpoints_that_change_while_it_registers_are_registered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> tuple[Endpoint, ...]:
+        store = admins.store(brokers=())
+        made, register = member(store), store.brokers.register
+
+        async def slow(broker: BrokerInfo, timestamp_ms: int, previous: int) -> int:
+            await made.readvertise((Endpoint("PLAINTEXT", "new", 1),))
+            return await register(broker, timestamp_ms, previous)
+
+        monkeypatch.setattr(store.brokers, "register", slow)
+        await made.join((Endpoint("PLAINTEXT", "old", 1),), AsyncMock())
+        found = await store.brokers.get(1)
+        assert found is not None
+        return found.broker.endpoints
+
+    assert asyncio.run(scenario()) == (Endpoint("PLAINTEXT", "new", 1),)
