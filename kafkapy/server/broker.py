@@ -431,11 +431,11 @@ class Broker:
             await service.start(self._store)
 
     async def _readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
-        """The broker has other listeners: have its registration, and so everybody, say so."""
-        names = [each.name for each in config.listeners]
+        """Register other listeners. The limits are the present ones: `config` may have waited."""
+        names, given = [each.name for each in config.listeners], self._configs.layers.given()
         self._quotas.creations.have(names)
-        self._quotas.creations.update(config.properties)
-        self._connection_limits.have(names, config.properties)
+        self._quotas.creations.update(given)
+        self._connection_limits.have(names, given)
         await self._member.readvertise(endpoints)
 
     def _dispatcher(self) -> Dispatcher:
