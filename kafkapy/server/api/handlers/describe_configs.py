@@ -6,12 +6,13 @@ cluster-wide default, client metrics and groups. Not done: broker loggers.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kafkapy.common.config_def import ConfigSource, ResourceType
-from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import validate_topic_name
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_partition import quoted, validate_topic_name
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.topic_config import ConfigEntry
 from kafkapy.protocol.messages.describe_configs import (
@@ -28,6 +29,8 @@ from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.config.config_documentation import broker_text, topic_text
 from kafkapy.server.config.dynamic_config import DynamicConfig
 from kafkapy.server.requests.turns import ROW_UNITS, Turns
+
+logger = logging.getLogger("kafka.server.ConfigHelper")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,10 @@ class Handler:
             except ApiError as error:
                 row.error_code = error.code
                 row.error_message = error.own_message or ""
+            except ConfigError as error:  # somebody wrote to ZooKeeper what no request may set
+                name = quoted(resource.resource_name)
+                logger.error("Cannot describe the configs of %s: %s", name, error)
+                row.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
             await pace.spend(ROW_UNITS * (1 + len(row.configs)))
         return DescribeConfigsResponse(results=results)
 

@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.config_def import ResourceType
+from kafkapy.common.errors import ErrorCode
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -82,3 +83,23 @@ def test_the_configs_that_a_topic_elsewhere_was_created_with_are_described(
         return value
 
     assert asyncio.run(scenario()) == ("604800000" if is_lost else "5")
+
+
+def test_configs_that_cannot_be_read_cost_no_other_resource_its_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A tool may write any value to the znode."""
+    configs = DynamicConfig(KafkaConfig({"log.dirs": "/d"}))
+    configs.topic_overrides["bad"] = {"retention.ms": "x"}
+    changes = Mock(catch_up=AsyncMock(return_value={}))
+    handler = Handler(configs, changes, metadata(("bad", "t")), 1, Turns())
+    resources = [
+        DescribeConfigsResource(resource_type=ResourceType.TOPIC, resource_name=name)
+        for name in ("bad", "t")
+    ]
+    request = DescribeConfigsRequest(resources=resources)
+    bad, good = asyncio.run(handler.handle(request_context(32, 4), request)).results
+    assert (bad.error_code, bad.configs) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    assert good.error_code == ErrorCode.NONE
+    assert good.configs
+    assert "Invalid value x for configuration retention.ms" in caplog.text
