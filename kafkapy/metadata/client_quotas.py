@@ -64,10 +64,18 @@ def limits_of(configs: Mapping[str, str]) -> dict[QuotaKind, float]:
         if text is None:
             continue
         try:
-            found[kind] = float(int(text)) if kind in WHOLE else float(text)
-        except (ValueError, OverflowError):
+            found[kind] = _long(text) if kind in WHOLE else float(text)
+        except ValueError:
             raise ConfigError(f"{kind.value}={text} is no number that a quota can be") from None
     return found
+
+
+def _long(text: str) -> float:
+    """A whole number, as large as Kafka's may be. Windows of a larger one would be infinite."""
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(text)
+    return float(number)
 
 
 class QuotaTable:

@@ -92,6 +92,8 @@ def test_the_quotas_among_configs() -> None:
     [
         ("producer_byte_rate", "1.5"),
         ("producer_byte_rate", "9" * 400),
+        ("consumer_byte_rate", str(2**63)),
+        ("consumer_byte_rate", str(-(2**63) - 1)),
         ("consumer_byte_rate", ""),
         ("request_percentage", "much"),
     ],
