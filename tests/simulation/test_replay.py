@@ -13,7 +13,7 @@ from tests.simulation.node import Node
 from tests.simulation.simulation import simulate
 
 ROOT = Path(__file__).parents[2]
-SEEDS = (0, 3, 5, 13)
+SEEDS = (7, 69)
 """Those that test_mutants.py begins with."""
 PROGRAM = "import sys; from tests.simulation.simulation import simulate;" \
     " print(*(simulate(int(seed)).digest for seed in sys.argv[1:]))"  # fmt: skip
