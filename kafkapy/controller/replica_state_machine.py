@@ -170,11 +170,18 @@ class ReplicaStateMachine:
         return dict(sorted(results.items()))
 
     def _shrunk(self, broker_id: int, state: LeaderAndIsr) -> LeaderAndIsr:
+        """A state without a member, nor those that are gone with it. (Kafka writes one after the
+        other. If it ends between, the next controller takes a member that has registered again
+        since then for one that was always there, though it may lack the end of its log.)
+        """
+        live = self._context.live_brokers
         others = tuple(replica for replica in state.isr if replica != broker_id)
+        isr = tuple(replica for replica in others if replica in live) or others or state.isr
+        leads = state.leader != broker_id and state.leader in isr and state.leader in live
         return replace(
             state,
-            leader=NO_LEADER if state.leader == broker_id else state.leader,
-            isr=others or state.isr,
+            leader=state.leader if leads else NO_LEADER,
+            isr=isr,
             leader_epoch=state.leader_epoch + 1,
             controller_epoch=self._context.epoch,
         )

@@ -58,6 +58,19 @@ def test_an_offline_replica_stops_leaves_the_isr_and_the_others_hear() -> None:
     assert len(cluster.take_of("LeaderAndIsr")) == 1
 
 
+def test_members_that_are_gone_leave_the_isr_together() -> None:
+    """Seed 24102537: a controller ended between the two writes. Its successor had the leader go on
+    that had restarted, without the end of its log."""
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (1, 2, 3)})
+    broker, context = cluster.brokers[1], cluster.controller.context
+    for broker_id in (1, 2):
+        context.remove_broker(broker_id)
+    machine = ReplicaStateMachine(broker.config, context, broker.store, broker)
+    run(machine.handle([R2], ReplicaState.OFFLINE))
+    assert cluster.state("t") == "-1 [3] epoch=1 version=1"
+
+
 def test_deletion_states() -> None:
     cluster, machine = prepared()
     states = cluster.controller.context.replica_states
