@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import gc
 import io
+import os
 import sys
 from types import TracebackType
-from typing import Final
+from typing import Final, NoReturn
 
 from kafkapy.cli.framework.command_line import run
 from kafkapy.cli.framework.environment import Environment
@@ -58,10 +59,22 @@ def main() -> None:
     read_whatever_comes()
     have_kerberos_config()
     try:
-        sys.exit(run(sys.argv[1:], Environment()))
+        end(run(sys.argv[1:], Environment()))
     finally:
         # All memory goes with the process; looking for cycles in it first is a tenth of a start.
         gc.freeze()
+
+
+def end(status: int) -> NoReturn:
+    """End the process. Threads of librdkafka may still run, after a refused login for one: at once
+    then, or they crash (SIGSEGV) in libraries that the process takes down first.
+    """
+    if "confluent_kafka" in sys.modules:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

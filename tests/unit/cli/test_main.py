@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+from types import ModuleType
 
 import pytest
 
-from kafkapy.cli.main import read_whatever_comes, surprise, write_whatever_comes
+from kafkapy.cli.main import end, read_whatever_comes, surprise, write_whatever_comes
 
 
 def test_what_nobody_expected_is_one_line(
@@ -36,6 +38,28 @@ def test_a_locale_without_the_letters_of_a_name_gets_escapes(
     sys.stdout.flush()
     assert raw.getvalue() == b'"gr\xfcn-\\u65e5\\u672c-\\ud83d\\ude00"'
     assert json.loads(raw.getvalue().decode("latin-1")) == name
+
+
+def test_a_process_with_threads_of_librdkafka_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 100 refused logins one ended by SIGSEGV."""
+    left: list[int] = []
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=False)
+    out.write("last words")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(os, "_exit", left.append)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", ModuleType("confluent_kafka"))
+    with pytest.raises(SystemExit):  # what is called ends the process
+        end(3)
+    assert left == [3]
+    assert isinstance(out.buffer, io.BytesIO)
+    assert out.buffer.getvalue() == b"last words"
+
+
+def test_other_processes_end_as_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "confluent_kafka", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        end(3)
+    assert ended.value.code == 3
 
 
 def test_stdin_goes_on_behind_bytes_that_are_no_letters(monkeypatch: pytest.MonkeyPatch) -> None:
