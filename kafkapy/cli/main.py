@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from kafkapy.cli.framework.command_line import run
 from kafkapy.cli.framework.environment import Environment
-from kafkapy.cli.framework.output_file import with_memory
+from kafkapy.cli.framework.output_file import over_output_file
 from kafkapy.common.java_environment import have_kerberos_config
 
 _ESCAPED: Final = "kafkapy.escaped"
@@ -55,7 +55,7 @@ def main() -> None:
     """Run the command line of this process, and end it."""
     sys.excepthook = surprise
     write_whatever_comes()
-    sys.stdout = with_memory(sys.stdout)
+    sys.stdout = over_output_file(sys.stdout)
     read_whatever_comes()
     have_kerberos_config()
     try:
@@ -66,8 +66,8 @@ def main() -> None:
 
 
 def end(status: int) -> NoReturn:
-    """End the process. Threads of librdkafka may still run, after a refused login for one: at once
-    then, or they crash (SIGSEGV) in libraries that the process takes down first.
+    """End the process. With librdkafka loaded, skip the exit handlers: its threads may still run,
+    for example after a refused login, and crash (SIGSEGV) when the handlers unload libraries.
     """
     if "confluent_kafka" in sys.modules:
         for stream in (sys.stdout, sys.stderr):

@@ -27,8 +27,7 @@ Connector = Callable[[str, int, Security, float], Transport]
 
 
 def connect(host: str, port: int, security: Security, timeout_s: float) -> Transport:
-    """A connected socket, without Nagle's delay. The system asks whether a silent broker is still
-    there.
+    """A connected socket, without Nagle's delay and with keep-alive.
 
     Raises:
         ApiError: NETWORK_EXCEPTION, naming the peer and the reason.

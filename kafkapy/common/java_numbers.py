@@ -19,6 +19,11 @@ def is_natural(text: str, bits: int = 31) -> bool:
     return text.isdecimal() and len(text) <= _NATURAL_DIGITS_MAX and int(text) < 1 << bits
 
 
+def is_integer(text: str, bits: int = 31) -> bool:
+    """As `is_natural`, negative numbers too."""
+    return is_natural(text.removeprefix("-"), bits)
+
+
 def ratio(numerator: float, denominator: float) -> float:
     """Java's division of doubles: infinite or NaN if the denominator is 0."""
     if denominator:

@@ -170,9 +170,11 @@ class ReplicaStateMachine:
         return dict(sorted(results.items()))
 
     def _shrunk(self, broker_id: int, state: LeaderAndIsr) -> LeaderAndIsr:
-        """A state without a member, nor those that are gone with it. (Kafka writes one after the
-        other. If it ends between, the next controller takes a member that has registered again
-        since then for one that was always there, though it may lack the end of its log.)
+        """The state without this member, and without all members whose brokers are not live.
+
+        Kafka writes one state per broker. If its controller stops between two writes, the next one
+        cannot detect that a member registered again before the last write. That member may lack
+        the end of its log.
         """
         live = self._context.live_brokers
         others = tuple(replica for replica in state.isr if replica != broker_id)

@@ -431,7 +431,7 @@ class Broker:
             await service.start(self._store)
 
     async def _readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
-        """Register other listeners. The limits are the present ones: `config` may have waited."""
+        """Register changed listeners. The limits are the current ones: `config` may be older."""
         names, given = [each.name for each in config.listeners], self._configs.layers.given()
         self._quotas.creations.have(names)
         self._quotas.creations.update(given)

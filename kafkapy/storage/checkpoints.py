@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from kafkapy.common.errors import ConfigError, KafkapyError
-from kafkapy.common.java_numbers import is_natural
+from kafkapy.common.java_numbers import is_integer, is_natural
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.storage.filesystem import FileSystem, read_file, write_atomically
@@ -51,7 +51,7 @@ def read_offsets(fs: FileSystem, path: str) -> dict[TopicPartition, int]:
     offsets: dict[TopicPartition, int] = {}
     for row in _read_rows(fs, path):
         match row.split(" "):
-            case [topic, partition, offset] if is_natural(partition) and _is_long(offset):
+            case [topic, partition, offset] if is_natural(partition) and is_integer(offset, 63):
                 offsets[TopicPartition(topic, int(partition))] = int(offset)
             case _:
                 raise MalformedFile(f"{path} has the malformed line '{row}'")
@@ -106,10 +106,6 @@ def _read_text(fs: FileSystem, path: str) -> str | None:
         raise MalformedFile(f"{path} is not text: {error}") from error
 
 
-def _is_long(text: str) -> bool:
-    return is_natural(text.removeprefix("-"), 63)
-
-
 def encode_partition_metadata(topic_id: Uuid) -> bytes:
     """`partition.metadata`: two lines, the last without a newline (`PartitionMetadataFile`)."""
     return f"version: 0\ntopic_id: {topic_id}".encode()
@@ -159,7 +155,7 @@ def read_meta_properties(fs: FileSystem, path: str) -> MetaProperties | None:
             f"{path} has version '{fields.get('version', '')}': a broker in ZooKeeper mode needs 0"
         )
     broker_id = fields.get("broker.id")
-    if broker_id is not None and not is_natural(broker_id.removeprefix("-")):
+    if broker_id is not None and not is_integer(broker_id):
         raise ConfigError(f"{path} has the broker.id '{broker_id}', which is not a number")
     return MetaProperties(int(broker_id) if broker_id else None, fields.get("cluster.id"))
 

@@ -16,7 +16,7 @@ _LENGTH_AT: Final = 8
 _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
 _COVERED_AT: Final = 21
-_AUTHOR: Final = (*range(21, 27), *range(43, 57))
+_PRODUCER_FIELDS: Final = (*range(21, 27), *range(43, 57))
 """Attributes, last offset delta; producer id and epoch, base sequence."""
 _MAGIC: Final = b"\2"
 _ENTRY_SIZE: Final = 8  # of an offset index: a relative offset and a position
@@ -49,13 +49,13 @@ def place_in_batch(random: Random, data: bytes) -> int | None:
 
 
 def place_in_header(random: Random, data: bytes, offsets: range) -> int | None:
-    """The same, of what says who wrote a batch that begins in `offsets`: when a broker starts or
-    truncates, it reads only the headers of most."""
+    """The same, in the producer fields of a batch that begins in `offsets`: at a start or a
+    truncation a broker reads only the headers of most batches."""
     starts = [start for start, _ in batches_in(data)]
     starts = [at for at in starts if int.from_bytes(data[at : at + _LENGTH_AT], "big") in offsets]
     if not starts:
         return None
-    return random.choice(starts) + random.choice(_AUTHOR)
+    return random.choice(starts) + random.choice(_PRODUCER_FIELDS)
 
 
 def lower_offsets(index: bytes) -> list[tuple[int, int]]:

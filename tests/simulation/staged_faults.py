@@ -41,36 +41,33 @@ class StagedFaults(FaultTools):
 
     def lost_index(self) -> bool:
         """Some indexes of a broker are lost while it is down, or have a wrong bit from then on."""
-        node, random = self._some(), self.world.random
-        found = [] if node is None else [p for p in node.disk.paths() if _INDEX.search(p)]
-        if node is None or not found or not self._kill(node):
-            return False
-        for path in random.sample(found, 1 + len(found) // 3):
-            size = len(node.disk.content(path))
-            if 0 < size < _PREALLOCATED_BYTES and random.random() < 0.7:
-                places = lower_offsets(node.disk.content(path)) if path.endswith(".index") else []
-                anywhere = random.randrange(size), random.randrange(8)
-                node.disk.rot(path, *(random.choice(places) if places else anywhere))
-            else:
-                node.disk.remove(path)
-        node.disk.commit_names()
-        return self._note(f"indexes of {node.host} are lost or damaged")
+        return self._lose_files("indexes", _INDEX, lambda path, size: size < _PREALLOCATED_BYTES)
 
     def lost_snapshot(self) -> bool:
         """Some files that a broker can make again from batches are lost while it is down, or have a
         wrong bit from then on."""
+        return self._lose_files(
+            "snapshots", _DERIVED, lambda path, size: path.endswith(SNAPSHOT_SUFFIX)
+        )
+
+    def _lose_files(
+        self, what: str, wanted: re.Pattern[str], may_rot: Callable[[str, int], bool]
+    ) -> bool:
+        """Remove some files of a broker that is killed, or flip a bit of those that may rot."""
         node, random = self._some(), self.world.random
-        found = [] if node is None else [p for p in node.disk.paths() if _DERIVED.search(p)]
+        found = [] if node is None else [p for p in node.disk.paths() if wanted.search(p)]
         if node is None or not found or not self._kill(node):
             return False
         for path in random.sample(found, 1 + len(found) // 3):
-            size = len(node.disk.content(path))
-            if size and path.endswith(SNAPSHOT_SUFFIX) and random.random() < 0.7:
-                node.disk.rot(path, random.randrange(size), random.randrange(8))
+            data = node.disk.content(path)
+            if data and may_rot(path, len(data)) and random.random() < 0.7:
+                places = lower_offsets(data) if path.endswith(".index") else []
+                anywhere = random.randrange(len(data)), random.randrange(8)
+                node.disk.rot(path, *(random.choice(places) if places else anywhere))
             else:
                 node.disk.remove(path)
         node.disk.commit_names()
-        return self._note(f"snapshots of {node.host} are lost or damaged")
+        return self._note(f"{what} of {node.host} are lost or damaged")
 
     def flipped_bit(self) -> bool:
         """A broker reads one bit of a batch wrong for a while."""

@@ -43,7 +43,7 @@ class Environment:
         return self.stdin.isatty() and self.stdout.isatty()
 
     def abandon_stdout(self) -> None:
-        """Forget a stdout that takes no more, so that flushing at exit does not fail."""
+        """Forget a stdout that cannot be written, so that flushing at exit does not fail."""
         self.stdout = _nowhere("w")
         sys.stdout = self.stdout
 

@@ -29,5 +29,5 @@ class CommandFailed(KafkapyError):
 
     @classmethod
     def unwritten(cls, error: OSError) -> CommandFailed:
-        """Stdout takes no more."""
+        """Stdout cannot be written."""
         return cls(f"Unable to write to standard out: {error.strerror}")

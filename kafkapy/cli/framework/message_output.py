@@ -19,11 +19,11 @@ def message_output(
     close: Callable[[], None],
     enable_systest_events: bool,
 ) -> Iterator[None]:
-    """Around the printing of messages to `env.stdout.buffer`. However it ends, the consumer is
-    closed and the count goes to stderr. `give_back` is called first when stdout takes no more.
+    """The context for printing messages to `env.stdout.buffer`. At its end it closes the
+    consumer and prints the count to stderr; `give_back` comes first if stdout cannot be written.
 
     Raises:
-        CommandFailed: stdout takes no more, and not because its reader is gone.
+        CommandFailed: stdout cannot be written, for another reason than a closed pipe.
     """
     try:
         with terminable():

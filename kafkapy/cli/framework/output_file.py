@@ -1,4 +1,4 @@
-"""Stdout with a memory of its first failure."""
+"""A stdout that records whether a write failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class OutputFile(io.FileIO):
-    """A file that remembers whether it failed a write: an OSError does not say whose it is."""
+    """A file that records whether a write failed: an OSError does not name its file."""
 
     has_failed = False
 
@@ -25,9 +25,9 @@ class OutputFile(io.FileIO):
         return written
 
 
-def with_memory(stream: TextIO) -> TextIO:
-    """The same stream over an `OutputFile`, if it is a file. It has a buffer even under
-    PYTHONUNBUFFERED, without which a write may bring out a part and not say so."""
+def over_output_file(stream: TextIO) -> TextIO:
+    """The same stream over an `OutputFile`, if it is a file. It is buffered even under
+    PYTHONUNBUFFERED: an unbuffered write may be partial, without an error."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.flush()
@@ -41,6 +41,6 @@ def with_memory(stream: TextIO) -> TextIO:
 
 
 def has_failed(stream: TextIO) -> bool:
-    """Whether a write to a stream of `with_memory` failed."""
+    """Whether a write to a stream that `over_output_file` returned has failed."""
     buffer = getattr(stream, "buffer", None)
     return isinstance(buffer, io.BufferedWriter) and getattr(buffer.raw, "has_failed", False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.prefixed_properties import PrefixedProperties
@@ -164,21 +164,19 @@ def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
     import ssl
 
     inline = properties.get("ssl.truststore.certificates")
+    store = store_of(properties, "truststore") if inline is None else None
+    given: dict[str, Any]
     if inline is not None:
-        certificates = "\n".join(_PEM_CHAIN.findall(inline))
         key = properties.key("ssl.truststore.certificates")
-        _load(key, lambda: context.load_verify_locations(cadata=certificates))
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        return True
-    store = store_of(properties, "truststore")
-    if store is None:
+        given = {"cadata": "\n".join(_PEM_CHAIN.findall(inline))}
+    elif store is None:
         return False
-    key, location = str(store.source), store.source.location
-    if store.converted is not None:
-        text = store.converted.certificates
-        _load(key, lambda: context.load_verify_locations(cadata=text))
     else:
-        _load(key, lambda: context.load_verify_locations(cafile=location))
+        key = str(store.source)
+        given = {"cafile": store.source.location}
+        if store.converted is not None:
+            given = {"cadata": store.converted.certificates}
+    _load(key, lambda: context.load_verify_locations(**given))
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return True
 

@@ -123,8 +123,8 @@ class ConfigApplier:
             self._spawn(self._limit_host(host, configs))
 
     async def _limit_host(self, host: str, configs: Mapping[str, str]) -> None:
-        """Names are looked up, once, when their configs are taken over: one after the other, or an
-        older config would replace a newer one."""
+        """Look up a name once, when its configs are applied. Look-ups run one after the other, so
+        that no older config replaces a newer one."""
         async with self._looking_up:
             address = await resolve(host)
             if address is None:

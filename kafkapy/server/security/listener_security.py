@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.java_numbers import is_natural
+from kafkapy.common.java_numbers import is_integer
 from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
 from kafkapy.protocol.sasl_authenticator import SaslMechanism
 from kafkapy.security.kerberos.gss_context import MECHANISM as GSSAPI
@@ -148,7 +148,7 @@ def _sasl(
     for name in served:
         own = mechanism_properties(config, listener.name, name)
         lifetime_ms = own.text("connections.max.reauth.ms", "0")
-        if not is_natural(lifetime_ms.removeprefix("-"), 63):
+        if not is_integer(lifetime_ms, 63):
             lifetime_key = own.key("connections.max.reauth.ms")
             raise ConfigError(f"{lifetime_key}={lifetime_ms} is not a number of milliseconds")
         begin: Callable[[], SaslServer]

@@ -56,7 +56,7 @@ class ConsoleShareConsumer:
         """Print records until `max_messages`.
 
         Raises:
-            OSError: `out` takes no more. What it did not take is not acknowledged.
+            OSError: `out` cannot be written. Unwritten records are not acknowledged.
             TimeoutError: no record for `timeout_ms`.
             ApiError: the consumer cannot continue.
             KafkapyError: a record cannot be formatted, and is not to be rejected.

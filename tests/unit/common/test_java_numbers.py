@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from kafkapy.common.java_numbers import decimal, is_natural, ratio, real
+from kafkapy.common.java_numbers import decimal, is_integer, is_natural, ratio, real
 
 
 def test_ids_of_brokers() -> None:
@@ -55,3 +55,9 @@ def test_reals(layout: str, number: float, text: str) -> None:
 
 def test_longs() -> None:
     assert [is_natural(text, 63) for text in (str(2**63 - 1), str(2**63))] == [True, False]
+
+
+def test_integers() -> None:
+    assert all(map(is_integer, ("-7", "7")))
+    assert not any(map(is_integer, ("--7", "2147483648")))
+    assert is_integer(str(1 - 2**63), 63)

@@ -64,7 +64,7 @@ class Handler:
             except ApiError as error:
                 row.error_code = error.code
                 row.error_message = error.own_message or ""
-            except ConfigError as error:  # somebody wrote to ZooKeeper what no request may set
+            except ConfigError as error:  # a value in ZooKeeper that no request may set
                 name = quoted(resource.resource_name)
                 logger.error("Cannot describe the configs of %s: %s", name, error)
                 row.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -72,7 +72,7 @@ class Handler:
         return DescribeConfigsResponse(results=results)
 
     def _topics_elsewhere(self, resources: Iterable[DescribeConfigsResource]) -> list[str]:
-        """Those of the topics of which this broker has no replica."""
+        """The topics of which this broker has no replica."""
         topics = self.metadata.image.topics
         return [
             resource.resource_name
