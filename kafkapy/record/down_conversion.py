@@ -60,6 +60,8 @@ def down_convert(
             if header.is_control:
                 continue
             converted = _convert(batches, position, header, magic, first_offset)
+            if not converted:  # compaction has left nothing to show
+                continue
             if not out:
                 max_bytes = max(max_bytes, len(converted))
             out += converted

@@ -13,8 +13,8 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import iter_headers
-from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.batch_header import iter_headers, read_header
+from kafkapy.record.builder import RecordData, build_batch, rebuild_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.down_conversion import OVERFLOW, down_convert
@@ -69,6 +69,17 @@ def test_a_set_is_cut_where_the_room_ends_but_not_in_its_first_batch() -> None:
     assert [r.offset for r in rows(both)] == [0, 1, 2, 3, 4, 5]
     assert down_convert(first + second, 1, 0, 1) == down_convert(first, 1, 0, MANY)
     assert down_convert(first + second, 1, 0, len(both) - 1) == both[:-1]
+
+
+def test_a_batch_with_nothing_to_show_leaves_the_room_to_the_next() -> None:
+    """The rows before it have used up the response. Compaction has left the batch without records,
+    or without any from the fetch offset on."""
+    sent = build_batch(ROWS)
+    header, second = read_header(sent), build_batch(ROWS, base_offset=3)
+    for kept, first_offset in ([], 0), (rows(sent)[:1], 1):
+        compacted = rebuild_batch(header, kept)
+        converted = down_convert(compacted + second, 1, first_offset, 0)
+        assert converted == down_convert(second, 1, 0, MANY)
 
 
 def test_others_get_their_turn_between_batches() -> None:
