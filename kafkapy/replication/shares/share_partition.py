@@ -117,7 +117,7 @@ class SharePartition:
         end = self.end_offset
         if self._has_earlier:
             offset = self.start_offset
-            for run in self._records.runs:
+            for run in self._records.overlapping(offset, end):
                 if run.first > offset or run.is_available:
                     return offset
                 offset = run.last + 1
