@@ -139,7 +139,7 @@ class SharePartition:
     @property
     def delivery_complete_count(self) -> int:
         """The number of records from the start offset on that are never delivered again."""
-        runs = self._records.runs
+        runs = self._records.overlapping(self.start_offset, self.end_offset)
         return sum(run.last - run.first + 1 for run in runs if run.state.is_terminal)
 
     def advance_start(self, log_start_offset: int) -> None:
