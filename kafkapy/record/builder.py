@@ -15,6 +15,8 @@ from kafkapy.record.batch_header import (
     DELETE_HORIZON_BIT,
     HEADER,
     HEADER_SIZE,
+    INT64_MAX,
+    INT64_MIN,
     LOG_APPEND_TIME_BIT,
     LOG_OVERHEAD,
     MAGIC,
@@ -100,8 +102,8 @@ def rebuild_batch(
     """The v2 batch `header` with only `retained` of its records, as the log cleaner leaves it.
 
     Offsets, sequences and producer fields stay, so the rows may have gaps and may be none at all.
-    `delete_horizon_ms` sets the horizon; None keeps the one the batch has, if any
-    (`MemoryRecords.filterTo`, KIP-534).
+    `delete_horizon_ms` sets the horizon, unless it is too far from a row's timestamp; None keeps
+    the one the batch has, if any (`MemoryRecords.filterTo`, KIP-534).
     """
     if not retained:
         attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
@@ -115,6 +117,10 @@ def rebuild_batch(
         base_timestamp = header.base_timestamp
     else:
         base_timestamp = retained[0].timestamp
+    deltas = [row.timestamp - base_timestamp for row in retained]
+    if min(deltas) < INT64_MIN or max(deltas) > INT64_MAX:
+        # Times that no clock has: only what they count from now is known to reach them all.
+        attributes, base_timestamp = header.attributes, header.base_timestamp
     if not header.is_log_append_time:
         max_timestamp = max(row.timestamp for row in retained)
     body = bytearray()

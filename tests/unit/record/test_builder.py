@@ -6,7 +6,7 @@ import pytest
 from crc32c import crc32c
 
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import HEADER_SIZE, read_header
+from kafkapy.record.batch_header import HEADER_SIZE, INT64_MAX, INT64_MIN, read_header
 from kafkapy.record.builder import build_batch, rebuild_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.records import batch_records, iter_records
@@ -89,6 +89,17 @@ def test_rebuild_sets_and_keeps_a_delete_horizon() -> None:
     for rebuilt, expected in ((first, kept), (again, kept[1:])):
         assert read_header(rebuilt).delete_horizon_ms == NOW_MS + 10_000
         assert list(iter_records(rebuilt)) == expected
+
+
+@pytest.mark.parametrize("horizon_ms", [None, NOW_MS, INT64_MAX])
+def test_rebuild_keeps_the_base_of_timestamps_that_no_other_reaches(horizon_ms: int | None) -> None:
+    times = (0, INT64_MIN, INT64_MAX)
+    batch = build_batch([ROWS[0]._replace(timestamp=time) for time in times])
+    header = read_header(batch)
+    kept = list(batch_records(batch, header))[1:]
+    rebuilt = rebuild_batch(header, kept, delete_horizon_ms=horizon_ms)
+    assert list(iter_records(rebuilt)) == kept
+    assert not read_header(rebuilt).has_delete_horizon
 
 
 def test_rebuild_keeps_log_append_time() -> None:
