@@ -13,6 +13,7 @@ from kafkapy.common.ports import no_pause
 from kafkapy.record.batch_header import (
     CODEC_MASK,
     HEADER_SIZE,
+    INT64_MAX,
     LOG_APPEND_TIME_BIT,
     MAGIC,
     NO_TIMESTAMP,
@@ -166,6 +167,9 @@ def _rows(
         for position, header in iter_headers(records):
             for message in read_messages(records, header, position, left_bytes):
                 _, timestamp, _, key, value, _ = message
+                # Others may lie more than 64 bits apart: that is no batch of v2.
+                if not NO_TIMESTAMP <= timestamp < INT64_MAX:
+                    raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"Invalid timestamp {timestamp}")
                 if key is None and rules.compacted:
                     without_key.append(index)
                 if not rules.log_append_time:

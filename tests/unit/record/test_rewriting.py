@@ -7,7 +7,7 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record import rewriting
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import TimestampType, read_header
+from kafkapy.record.batch_header import INT64_MAX, TimestampType, read_header
 from kafkapy.record.batch_rules import BatchRules, InvalidRecords, PreparedBatch
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
@@ -195,6 +195,13 @@ def test_conversion_up_with_the_topics_codec_and_time() -> None:
     assert {record.timestamp for record in iter_records(result.records)} == {LATER}
 
 
+@pytest.mark.parametrize("times", [(-1, INT64_MAX - 1), (INT64_MAX - 1, -1)])
+def test_converted_timestamps_as_far_apart_as_can_be_are_read_again(times: tuple[int, int]) -> None:
+    data = b"".join(message(1, i, b"k", b"v", timestamp=each) for i, each in enumerate(times))
+    result = prepared(data, BatchRules(), version=2)
+    assert tuple(record.timestamp for record in iter_records(result.records)) == times
+
+
 @pytest.mark.parametrize(
     ("data", "rules", "code"),
     [
@@ -205,6 +212,17 @@ def test_conversion_up_with_the_topics_codec_and_time() -> None:
         (
             message(1, 0, b"k", b"v", timestamp=5),
             BatchRules(timestamp_before_max_ms=9),
+            ErrorCode.INVALID_TIMESTAMP,
+        ),
+        (message(1, 0, b"k", b"v", timestamp=-2), BatchRules(), ErrorCode.INVALID_TIMESTAMP),
+        (
+            message(1, 0, b"k", b"v", timestamp=-2),
+            BatchRules(log_append_time=True),
+            ErrorCode.INVALID_TIMESTAMP,
+        ),
+        (
+            wrapper(1, Codec.GZIP, message(1, 0, b"k", b"v", timestamp=INT64_MAX)),
+            BatchRules(),
             ErrorCode.INVALID_TIMESTAMP,
         ),
         (
