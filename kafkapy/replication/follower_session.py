@@ -94,6 +94,9 @@ class FollowerSession:
             ]
             self._have_topic_ids = _are_ids(row.topic_id for row in wanted.values())
             uses_topic_ids = self._have_topic_ids and _are_ids(gone for _, gone in forgotten)
+            if not uses_topic_ids:
+                # Leaders forget after they have added: by its name, the new topic would be gone.
+                forgotten = [each for each in forgotten if each[0] not in wanted]
         return FollowerFetch(
             self._session_id, self._epoch, changed, forgotten, wanted, uses_topic_ids
         )

@@ -82,3 +82,27 @@ def test_without_topic_ids_names_are_needed() -> None:
     wanted[A] = wanted[A]._replace(topic_id=ZERO_UUID)
     assert not FollowerSession().build(wanted).uses_topic_ids
     assert FollowerSession().build(rows(a=0)).uses_topic_ids
+
+
+def test_by_name_a_topic_made_anew_is_not_forgotten_with_the_request_that_names_it() -> None:
+    """The leader forgets after it has added: it would never return the partition again."""
+    session = FollowerSession()
+    wanted = rows(a=0, b=0, c=0)
+    wanted[A] = wanted[A]._replace(topic_id=ZERO_UUID)
+    session.answered(session.build(wanted), 7)
+    later = rows(a=0, b=0)
+    later[A] = wanted[A]
+    later[B] = wanted[B]._replace(topic_id=OTHER_ID)
+    fetch = session.build(later)
+    assert not fetch.uses_topic_ids
+    assert [row.topic_id for row in fetch.rows] == [OTHER_ID]
+    assert fetch.forgotten == [(TopicPartition("c", 0), ID)]
+
+
+def test_a_topic_whose_id_is_known_now_is_not_forgotten_by_name() -> None:
+    session = FollowerSession()
+    wanted = rows(a=0, b=0)
+    wanted[A] = wanted[A]._replace(topic_id=ZERO_UUID)
+    session.answered(session.build(wanted), 7)
+    fetch = session.build(rows(a=0, b=0))
+    assert (fetch.uses_topic_ids, fetch.forgotten) == (False, [])
