@@ -39,7 +39,8 @@ class FetchParams:
         listener: str = "",
         replica_epoch: int = -1,
     ) -> None:
-        self.replica_id = replica_id
+        # A debugging consumer reads as far as others (`FetchIsolation`).
+        self.replica_id = replica_id if replica_id >= 0 else CONSUMER
         self.replica_epoch = replica_epoch
         self.max_wait_ms = max_wait_ms
         self.min_bytes = min_bytes

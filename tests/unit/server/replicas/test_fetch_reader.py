@@ -85,6 +85,18 @@ def test_enough_bytes_are_answered_at_once_in_the_order_asked(parts: Parts) -> N
     assert fetch.rows == [(1, ErrorCode.NONE, [1]), (0, ErrorCode.NONE, [0])]
 
 
+@pytest.mark.parametrize("replica_id", [-1, -2, -3, -(2**31)])
+def test_nobody_but_a_replica_reads_beyond_the_high_watermark(
+    parts: Parts, replica_id: int
+) -> None:
+    parts.lead(index=2, isr=(1, 2), replicas=(1, 2))
+    produce(parts, 2)
+    assert Fetch(parts, row(2), max_wait_ms=0, replica_id=replica_id).rows == [
+        (2, ErrorCode.NONE, [])
+    ]
+    assert Fetch(parts, row(2), max_wait_ms=0, replica_id=2).rows == [(2, ErrorCode.NONE, [0])]
+
+
 def test_too_few_bytes_wait_for_more_of_any_partition(parts: Parts) -> None:
     produce(parts, 0)
     fetch = Fetch(parts, row(0), row(1), min_bytes=2 * BATCH_BYTES)
