@@ -18,12 +18,17 @@ LEADER_RATE: Final = "leader.replication.throttled.rate"
 FOLLOWER_RATE: Final = "follower.replication.throttled.rate"
 LOG_DIRS_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _ALL: Final = "*"
+_DIGITS_MAX: Final = 10  # of an id; Python reads no more than 4300 of them
 
 
 @lru_cache(maxsize=256)
 def _partitions_on(replicas: tuple[str, ...], broker_id: int) -> frozenset[int]:
     pairs = (replica.split(":") for replica in replicas if ":" in replica)
-    return frozenset(int(partition) for partition, broker in pairs if int(broker) == broker_id)
+    return frozenset(
+        int(partition)
+        for partition, broker in pairs
+        if max(len(partition), len(broker)) <= _DIGITS_MAX and int(broker) == broker_id
+    )
 
 
 class ReplicationQuota:

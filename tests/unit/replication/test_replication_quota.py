@@ -30,6 +30,7 @@ def quota() -> ReplicationQuota:
         (("*",), [0, 1, 2]),
         (("0:1", "2:1", "1:2"), [0, 2]),
         (("0:11", "1:12"), []),
+        (("1" * 5000 + ":1", "0:" + "1" * 5000, "2:1"), [2]),
     ],
 )
 def test_the_topics_config_names_the_replicas(
