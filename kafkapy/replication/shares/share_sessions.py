@@ -15,6 +15,10 @@ from kafkapy.common.uuid import Uuid
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 _EPOCH_MAX: Final = 2**31 - 1
+PARTITIONS_MAX: Final = 1_000_000
+"""The limit for all sessions together: 210 MB. Kafka limits their number only."""
+FEW: Final = 256
+"""The number of partitions that any session may have."""
 
 
 class SessionKey(NamedTuple):
@@ -85,13 +89,22 @@ class ShareSessions:
         if epoch == INITIAL_EPOCH:
             if key not in self._sessions and len(self._sessions) >= self._slots:
                 raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
-            session = self._sessions[key] = ShareSession(key, connection)
+            session = ShareSession(key, connection)
         else:
             session = self.use(key, epoch)
-        session.partitions.update(dict.fromkeys(wanted))
+        partitions = {**session.partitions, **dict.fromkeys(wanted)}
+        if len(partitions) > max(FEW, len(session.partitions)):
+            self._check_room(key, len(partitions))
+        self._sessions[key] = session
+        session.partitions = partitions
         for partition in forgotten:
             session.partitions.pop(partition, None)
         return session
+
+    def _check_room(self, key: SessionKey, size: int) -> None:
+        others = (len(each.partitions) for each in self._sessions.values() if each.key != key)
+        if sum(others) + size > PARTITIONS_MAX:
+            raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
 
     def use(self, key: SessionKey, epoch: int) -> ShareSession:
         """The session of a request with its next epoch.

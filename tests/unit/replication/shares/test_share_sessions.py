@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.replication.shares import share_sessions
 from kafkapy.replication.shares.share_sessions import SessionKey, ShareSessions, TopicIdIndex
 from tests.harness.cores.consumer_shell import topic_id
 
@@ -63,3 +64,27 @@ def test_a_broker_has_a_limit_of_sessions() -> None:
     assert refused(sessions, other, 0) is ErrorCode.SHARE_SESSION_LIMIT_REACHED
     sessions.open(KEY, 0, [P0], [])
     assert len(sessions) == 1
+
+
+def test_large_sessions_have_a_limit_of_partitions_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(share_sessions, "FEW", 3)
+    monkeypatch.setattr(share_sessions, "PARTITIONS_MAX", 10)
+    sessions, other = ShareSessions(9), KEY._replace(member_id="n")
+    rows = [TopicIdIndex(topic_id(1), index) for index in range(20)]
+
+    def open_refused(key: SessionKey, epoch: int, wanted: list[TopicIdIndex]) -> ErrorCode:
+        with pytest.raises(ApiError) as refusal:
+            sessions.open(key, epoch, wanted, [])
+        return refusal.value.code
+
+    sessions.open(KEY, 0, rows[:6], [])
+    assert open_refused(KEY, 1, rows[6:11]) is ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    assert len(sessions.use(KEY, -1).partitions) == 6
+    sessions.open(KEY, 2, rows[:10], [])
+    assert open_refused(other, 0, rows[:4]) is ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    assert len(sessions) == 1
+    sessions.open(other, 0, rows[:3], [])  # as many as any session may have
+    sessions.open(KEY, 0, rows[:7], [])  # in place of the one before
+    assert open_refused(KEY, 1, rows[:8]) is ErrorCode.SHARE_SESSION_LIMIT_REACHED
