@@ -12,10 +12,11 @@ from kafkapy.replication.purgatory import DelayedOperation
 class ProduceWait:
     """One appended partition that waits until its high watermark reaches `required_offset`."""
 
-    __slots__ = ("error", "partition", "required_offset", "waiting")
+    __slots__ = ("error", "partition", "required_offset", "times_followed", "waiting")
 
     def __init__(self, partition: Partition, required_offset: int) -> None:
         self.partition = partition
+        self.times_followed = partition.times_followed
         self.required_offset = required_offset
         self.waiting = True
         self.error = ErrorCode.REQUEST_TIMED_OUT
@@ -24,7 +25,7 @@ class ProduceWait:
         """Check again. Done when the records are replicated, or can no longer be."""
         partition = self.partition
         # A later epoch of the same leader keeps the records: only a follower may truncate them.
-        if not partition.is_leader:
+        if not partition.is_leader or partition.times_followed != self.times_followed:
             self._done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         elif partition.log.high_watermark >= self.required_offset:
             enough = len(partition.in_sync.maximal) >= partition.effective_min_isr

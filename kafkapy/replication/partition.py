@@ -41,7 +41,8 @@ class Partition:
 
     Fixed: `topic_partition`, `log`, `local_id`, `is_live(broker_id)`. LeaderAndIsr sets the rest.
     `topic_id` is zero until the controller names it; `is_served` is False for good once the replica
-    is deleted or its disk failed: its log is not to be touched again.
+    is deleted or its disk failed: its log is not to be touched again. `times_followed` counts, for
+    the log may be truncated each time.
     """
 
     __slots__ = (
@@ -63,6 +64,7 @@ class Partition:
         "refused",
         "remote_replicas",
         "removing_replicas",
+        "times_followed",
         "topic_id",
         "topic_partition",
     )
@@ -84,6 +86,7 @@ class Partition:
         self.is_live = is_live
         self.is_served = True
         self.is_leader = False
+        self.times_followed = 0
         self.leader_id = -1
         self.leader_epoch = NO_EPOCH
         self.leader_epoch_start_offset = 0
@@ -145,6 +148,7 @@ class Partition:
         is_new_epoch = state.leader_epoch > self.leader_epoch
         self._take_over(partition_state)
         self.is_leader = False
+        self.times_followed += 1
         self.leader_recovery_state = state.leader_recovery_state
         self.in_sync.commit(())
         self.remote_replicas = {}

@@ -59,6 +59,20 @@ def test_losing_the_leadership_ends_the_wait(tmp_path: Path) -> None:
     assert answers == ["NOT_LEADER_OR_FOLLOWER"]
 
 
+def test_leading_again_does_not_make_up_for_records_that_following_has_cut(tmp_path: Path) -> None:
+    """Before it is watched, a wait may miss both changes: another row takes long to prepare."""
+    partition, wait, _, _ = park(tmp_path)
+    partition.make_follower(
+        partition_state(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1)
+    )
+    partition.log.truncate_to(0)
+    partition.make_leader(partition_state(isr=(1,), leader_epoch=2, partition_epoch=2), NOW)
+    partition.append_as_leader(batch(3), 1, NOW, NOW, 11)
+    assert partition.log.high_watermark == 3
+    wait.settle()
+    assert wait.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def test_a_later_epoch_of_the_same_leader_goes_on_waiting(tmp_path: Path) -> None:
     """The controller elects the leader again whenever it takes a dead broker out of the ISR."""
     partition, _, purgatory, answers = park(tmp_path)
