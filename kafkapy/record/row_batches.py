@@ -80,7 +80,6 @@ class OpenBatch:
         """
         if self.count == 0:
             self._base_timestamp = timestamp_ms
-        self._max_timestamp = max(self._max_timestamp, timestamp_ms)
         delta = timestamp_ms - self._base_timestamp
         headers = columns.headers or _NO_HEADERS
         arrays = (*columns.keys, *columns.values, headers.offsets, *headers.keys, *headers.values)
@@ -92,6 +91,8 @@ class OpenBatch:
             )  # fmt: skip
             taken += done
             self.count += done
+            if done:
+                self._max_timestamp = max(self._max_timestamp, timestamp_ms)
             if wanted == 0 or not self._grow(wanted):
                 return taken
 

@@ -103,6 +103,14 @@ def test_a_batch_is_full_at_its_limit_and_the_rest_of_the_rows_is_left() -> None
     assert batch.add(columns_of(rows), numbered(1000)[taken:], 1) == 0
 
 
+def test_rows_that_a_full_batch_does_not_take_leave_its_time_alone() -> None:
+    columns = columns_of([(None, b"x" * 100, [])] * 3)
+    batch = OpenBatch(300, 300)
+    assert batch.add(columns, numbered(3), 5) == 2
+    assert batch.add(columns, numbered(3)[2:], 9) == 0
+    assert read_header(batch.close(Codec.NONE)).max_timestamp == 5
+
+
 def test_many_small_batches_cost_little_memory() -> None:
     batch = OpenBatch(1 << 20, 1 << 20)
     batch.add(columns_of([(b"k", b"v", [])]), numbered(1), 1)
