@@ -87,7 +87,7 @@ def _read(replicas: ReplicaManager, version: int, result: FetchResult, room: int
     `room` bytes, but not within the first batch: what is not converted is not read.
     """
     records, partition = result.records, _partition(replicas, result)
-    if isinstance(records, bytes) or partition is None:
+    if isinstance(records, bytes):
         return result
     try:
         head = records.take(LOG_OVERHEAD)
@@ -95,9 +95,10 @@ def _read(replicas: ReplicaManager, version: int, result: FetchResult, room: int
         result.records = head + records.take(max(room, first_batch_size) - LOG_OVERHEAD)
         result.size_bytes = len(result.records)
     except OSError as error:
-        failure = disk_error(partition.log.log_dir, error, f"for {partition.topic_partition}")
-        if isinstance(failure, LogDirFailure):
-            replicas.log_dir_failed(failure)
+        if partition is not None:  # else it was deleted since it was read
+            failure = disk_error(partition.log.log_dir, error, f"for {partition.topic_partition}")
+            if isinstance(failure, LogDirFailure):
+                replicas.log_dir_failed(failure)
         refused = FetchResult(result.wanted, ErrorCode.KAFKA_STORAGE_ERROR)
         return _known_error(refused, version)
     return result

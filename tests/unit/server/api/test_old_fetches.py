@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartition
 from kafkapy.common.errors import ErrorCode, LogDirFailure
+from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.headers import RequestHeader, decode_response, encode_response
 from kafkapy.protocol.messages.fetch import (
     FetchPartition,
@@ -19,11 +21,13 @@ from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.records import Record, iter_records
+from kafkapy.replication.fetch_session import FetchPartition as SessionRow
 from kafkapy.server.api import old_fetches
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import finished
 from kafkapy.storage.file_records import FileRegion
 from tests.harness.cores.server_parts import Parts
+from tests.harness.cores.znodes import run
 from tests.harness.storage.partitions import partition_state
 
 ROWS = [RecordData(b"k", b"v%d" % i * 50, 1000 + i, [("h", b"x")]) for i in range(3)]
@@ -130,6 +134,31 @@ def test_what_is_not_converted_is_not_read(tmp_path: Path, monkeypatch: pytest.M
         error, offsets = shop.one(3)
         assert (error, offsets[:3]) == (ErrorCode.NONE, [0, 1, 2])
         assert sum(taken) == max(room, size)
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_partition_that_was_deleted_since_it_was_read_ends_no_connection(
+    tmp_path: Path, is_held: bool
+) -> None:
+    """The rows of a large fetch are read in turns."""
+    shop = Shop(tmp_path)
+    for _ in range(2000):
+        shop.produce()
+    replicas = shop.parts.replicas
+    wanted = SessionRow("t", ZERO_UUID, 0, 0, 1 << 20)
+    row = replicas.get("t", 0).read(wanted, -1, 0, 1 << 20, True, 0)
+    assert isinstance(row.records, FileRegion)
+    if is_held:
+        row.records.hold()
+    stop = StopReplicaCommand(1, 1, 1, [StopReplicaPartition("t", 0, delete=True)])
+    run(replicas.stop_replicas(stop))
+    work = old_fetches.convert(replicas, 3, [row])
+    assert work is not None
+    [result] = finished(work)
+    if is_held:
+        assert next(iter_records(result.records)).value == ROWS[0].value
+    else:
+        assert (result.error, result.size_bytes) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
 
 
 def test_the_limits_are_hard_until_version_3(tmp_path: Path) -> None:
