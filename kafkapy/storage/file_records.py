@@ -296,6 +296,10 @@ class HeldFile:
         self.file.close()
 
 
+class RegionGone(OSError):
+    """The bytes of a region are not in its file any more, by no fault of the disk."""
+
+
 class FileRegion:
     """Bytes of a segment that the kernel sends to a socket (`sendfile`).
 
@@ -350,16 +354,16 @@ class FileRegion:
         if self._held is not None:
             return self._held.file
         if self._closings != self._records.closings:
-            raise OSError(f"{self._records.path} was closed before its records were sent")
+            raise RegionGone(f"{self._records.path} was closed before its records were sent")
         return self._records.handle()
 
     def _pass(self, size: int) -> None:
         self._position += size
         self._size -= size
 
-    def _is_cut(self) -> OSError:
+    def _is_cut(self) -> RegionGone:
         end = self._position + self._size
-        return OSError(f"{self._records.path} was cut before position {end}")
+        return RegionGone(f"{self._records.path} was cut before position {end}")
 
 
 def scan_batches(

@@ -22,6 +22,7 @@ from kafkapy.record.down_conversion import down_convert
 from kafkapy.replication.fetch_session import FetchResult
 from kafkapy.server.requests.turns import Work, elsewhere
 from kafkapy.storage.disk_errors import disk_error
+from kafkapy.storage.file_records import RegionGone
 
 if TYPE_CHECKING:
     from kafkapy.replication.partition import Partition
@@ -95,7 +96,8 @@ def _read(replicas: ReplicaManager, version: int, result: FetchResult, room: int
         result.records = head + records.take(max(room, first_batch_size) - LOG_OVERHEAD)
         result.size_bytes = len(result.records)
     except OSError as error:
-        if partition is not None:  # else it was deleted since it was read
+        # Since it was read, it may have been deleted, or truncated.
+        if partition is not None and not isinstance(error, RegionGone):
             failure = disk_error(partition.log.log_dir, error, f"for {partition.topic_partition}")
             if isinstance(failure, LogDirFailure):
                 replicas.log_dir_failed(failure)

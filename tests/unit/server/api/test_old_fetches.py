@@ -161,6 +161,25 @@ def test_a_partition_that_was_deleted_since_it_was_read_ends_no_connection(
         assert (result.error, result.size_bytes) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
 
 
+def test_records_that_were_truncated_since_they_were_read_are_no_fault_of_the_disk(
+    tmp_path: Path,
+) -> None:
+    shop = Shop(tmp_path)
+    for _ in range(2000):
+        shop.produce()
+    replicas = shop.parts.replicas
+    partition = replicas.get("t", 0)
+    wanted = SessionRow("t", ZERO_UUID, 0, 0, 1 << 20)
+    row = partition.read(wanted, -1, 0, 1 << 20, True, 0)
+    shop.parts.tell(partition_state(2, (1, 2), None, 1, 1))
+    partition.log.truncate_to(3)
+    work = old_fetches.convert(replicas, 3, [row])
+    assert work is not None
+    [result] = finished(work)
+    assert (result.error, result.size_bytes) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
+    assert replicas.get("t", 0) is partition, "its directory is still served"
+
+
 def test_the_limits_are_hard_until_version_3(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     size = shop.produce()
