@@ -21,6 +21,7 @@ from kafkapy.security.acls import CLUSTER_NAME, Operation, ResourceKind
 from kafkapy.server.api.authorization import Need
 from kafkapy.server.api.old_fetches import FIRST_VERSION_AS_STORED, adapt, convert
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.network.file_region_sender import hold_regions
 from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class FetchAnswers:
         topics: list[FetchableTopicResponse] = []
         leaders: set[int] = set()
         if len(results) > ROWS_AT_ONCE:
+            # The turns that follow may close the files.
+            hold_regions([result.records for result in results])
             return self._answer_in_slices(context, session, results)
         self._add_rows(context, session.choose(results), topics, leaders)
         if leaders:

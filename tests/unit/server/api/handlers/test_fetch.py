@@ -9,11 +9,22 @@ from unittest.mock import Mock
 
 import pytest
 
+from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartition
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.fetch import FetchPartition
 from kafkapy.protocol.messages.share_fetch import ShareFetchRequest
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.replication.fetch_session import FetchContext, FetchResult
+from kafkapy.replication.fetch_session import FetchPartition as SessionRow
+from kafkapy.server.api.fetch_answer import FetchAnswers
 from kafkapy.server.api.handlers.share_fetch import Handler as ShareFetchHandler
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import finished
+from kafkapy.storage.file_records import FileRegion
 from tests.harness.cores.hot_path import Client, fetch, produce
 from tests.harness.cores.server_parts import Parts
+from tests.harness.cores.znodes import run
 
 MANY = 6_000
 
@@ -61,3 +72,26 @@ def test_no_fetch_waits_for_a_client_that_left_while_it_was_handled(
     parts.lead(isr=(1,))
     asyncio.run(begin_large_fetch(parts, leaves=leaves))
     assert len(parts.replicas.fetch_purgatory) == (0 if leaves else 1)
+
+
+def test_records_of_many_rows_stay_readable_while_the_response_is_made_in_slices(
+    tmp_path: Path,
+) -> None:
+    """A fetch that waited is read at once; the log may be deleted before its response is sent."""
+    parts = Parts(tmp_path)
+    partition = parts.lead(isr=(1,))
+    large = build_batch([RecordData(None, bytes(100_000))])
+    parts.replicas.append("t", 0, large, 1, 11)
+    rows = [SessionRow("t", partition.topic_id, index, 0, 1 << 20) for index in range(300)]
+    results = [FetchResult(row, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for row in rows]
+    results[0] = partition.read(rows[0], -1, 0, 1 << 20, True, 0)
+    context = RequestContext(RequestHeader(1, 17, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    answers = FetchAnswers(parts.replicas, parts.metrics, parts.cluster)
+    work: Any = answers.answer(context, FetchContext([], None, incremental=False), results)
+    next(work)
+    stop = StopReplicaCommand(1, 1, 1, [StopReplicaPartition("t", 0, delete=True)])
+    run(parts.replicas.stop_replicas(stop))
+    response = finished(work)
+    region = response.responses[0].partitions[0].records
+    assert isinstance(region, FileRegion)
+    assert len(region.take(1 << 20)) == len(large)
