@@ -27,10 +27,11 @@ MAX_RECORD_LINES = 50
 LONG_MODULES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {}
 
-# The three places that must survive any fault of what they run.
+# The places that must survive any fault of what they run.
 CATCH_ALL = {
     "kafkapy/server/api/dispatcher.py": "a fault of one request is that request's error code",
     "kafkapy/server/api/produce_append.py": "a fault of one row's append is that row's error code",
+    "kafkapy/server/requests/lasting_work.py": "a fault is logged, and the work begins anew",
     "kafkapy/server/scheduler.py": "a background task's fault is logged and does not end the rest",
     "kafkapy/cli/framework/command_line.py": "a command ends with one line, never a traceback",
 }

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from kafkapy.common.errors import KafkapyError
+from kafkapy.server.requests.lasting_work import keep_running
 from kafkapy.zk.zookeeper import WatchEvent
 
 _RETRY_BACKOFF_S: Final = 1.0
@@ -34,7 +35,9 @@ class ChangeFollower:
 
     def start(self) -> None:
         """Begin; the first watch is the caller's to set."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        what = f"Following {self._what}"
+        work = keep_running(what, self._run, self._log, self._changed.set)
+        self._task = asyncio.get_running_loop().create_task(work)
 
     async def stop(self) -> None:
         """End following."""

@@ -34,6 +34,7 @@ from kafkapy.server.cluster.controller_codec import (
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.server.interbroker.node_to_controller import NodeToController, ask_own_controller
+from kafkapy.server.requests.lasting_work import keep_running
 
 if TYPE_CHECKING:
     from kafkapy.server.replicas.replica_manager import ReplicaManager
@@ -83,14 +84,15 @@ class AlterPartitionManager:
         self._clock = clock
         self._retry_backoff_s = retry_backoff_ms / 1000
         self._waiting: dict[TopicPartition, _Proposal] = {}
+        self._asked: list[_Proposal] = []
         self._arrived = asyncio.Event()
         self._refused = ""  # why the last request was, if it was: said once
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to send."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-        self._task.add_done_callback(_log_fault)
+        work = keep_running("AlterPartition", self._run, logger, self._take_back)
+        self._task = asyncio.get_running_loop().create_task(work)
 
     async def stop(self) -> None:
         """End; what waits for the controller is left to the next leader."""
@@ -108,14 +110,19 @@ class AlterPartitionManager:
         while True:
             await self._arrived.wait()
             self._arrived.clear()
-            batch = [proposal for proposal in self._waiting.values() if proposal.is_current]
+            self._asked = [each for each in self._waiting.values() if each.is_current]
             self._waiting.clear()
-            again = await self._propose(batch) if batch else ()
-            for proposal in again:
-                self._waiting.setdefault(proposal.change.topic_partition, proposal)
-            if again:
-                self._arrived.set()
+            if self._asked:
+                self._asked = await self._propose(self._asked)
+            if self._asked:
+                self._take_back()
                 await asyncio.sleep(self._retry_backoff_s)
+
+    def _take_back(self) -> None:
+        """Send again the proposals without an answer, but for those that newer ones replaced."""
+        for proposal in self._asked:
+            self._waiting.setdefault(proposal.change.topic_partition, proposal)
+        self._arrived.set()
 
     async def _propose(self, batch: list[_Proposal]) -> list[_Proposal]:
         """One request; returns what must be sent again."""
@@ -212,8 +219,3 @@ def _items(batch: list[_Proposal], by_name: bool) -> _Items:
         )
         items[item] = proposal
     return items
-
-
-def _log_fault(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        logger.critical("The alter partition manager failed", exc_info=task.exception())

@@ -36,6 +36,7 @@ from kafkapy.server.cluster.control_request_codec import (
 )
 from kafkapy.server.cluster.control_request_handler import Command
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.requests.lasting_work import keep_running
 from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
 
 logger = logging.getLogger("kafka.controller.RequestSendThread")
@@ -158,12 +159,14 @@ class _Channel:
         self._broker_id = broker_id
         self._target = target
         self._submit = submit
-        self.task = asyncio.get_running_loop().create_task(self._run())
-        self.task.add_done_callback(self._ended)
+        self._unanswered: Command | None = None
+        what = f"The channel to broker {broker_id}"
+        work = keep_running(what, self._run, logger)
+        self.task = asyncio.get_running_loop().create_task(work)
 
     async def _run(self) -> None:
         while True:
-            command = await self.queue.get()
+            command = self._unanswered = self._unanswered or await self.queue.get()
             result = await self._target.apply(command)
             if result.error is not ErrorCode.NONE:
                 logger.warning(
@@ -176,12 +179,7 @@ class _Channel:
                 self._submit(LeaderAndIsrResponse(self._broker_id, command.broker_epoch, result))
             elif isinstance(command, StopReplicaCommand):
                 self._submit(StopReplicaResponse(self._broker_id, command, result))
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and task.exception() is not None:
-            logger.error(
-                "The channel to broker %d failed", self._broker_id, exc_info=task.exception()
-            )
+            self._unanswered = None
 
 
 class _RemoteBroker:

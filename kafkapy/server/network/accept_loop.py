@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable
 from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from typing import Final
 
+from kafkapy.server.requests.lasting_work import keep_running
+
 logger = logging.getLogger("kafka.network.SocketServer")
 
 RETRY_S: Final = 0.1
@@ -59,7 +61,8 @@ class AcceptLoop:
     def start(self, backlog: int) -> None:
         """Start to accept connections."""
         self._bound.listen(backlog)
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        work = keep_running(f"Listener {self._name}", self._run, logger)
+        self._task = asyncio.get_running_loop().create_task(work)
 
     def close(self) -> None:
         """Stop accepting connections."""

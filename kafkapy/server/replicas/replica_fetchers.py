@@ -25,6 +25,7 @@ from kafkapy.replication.follower_session import FollowerFetch
 from kafkapy.replication.partition import Partition
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
 from kafkapy.server.replicas.follower_calls import FollowerCalls, LeaderAnswer, answer
+from kafkapy.server.requests.lasting_work import keep_running
 from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
 
 if TYPE_CHECKING:
@@ -177,8 +178,8 @@ class _FetcherTask:
             receive_buffer_bytes=get("replica.socket.receive.buffer.bytes"),
         )
         self._calls = FollowerCalls(config, self._client, replicas.broker_id, broker_epoch)
-        self._task = asyncio.get_running_loop().create_task(self._run())
-        self._task.add_done_callback(_log_fault)
+        work = keep_running("A replica fetcher", self._run, logger, self._reset)
+        self._task = asyncio.get_running_loop().create_task(work)
 
     def follow(self, partition: Partition) -> None:
         self.fetcher.follow(partition)
@@ -187,6 +188,9 @@ class _FetcherTask:
     def stop(self) -> None:
         self._task.cancel()
         self._client.close()
+
+    def _reset(self) -> None:
+        self.fetcher.on_unreachable(self._clock.monotonic_ms())
 
     async def _run(self) -> None:
         while True:
@@ -216,7 +220,7 @@ class _FetcherTask:
         try:
             if isinstance(outcome, NodeUnavailable):
                 logger.info("Fetching from broker %d failed: %s", self.fetcher.leader_id, outcome)
-                self.fetcher.on_unreachable(self._clock.monotonic_ms())
+                self._reset()
             else:
                 self._take(fetch, answer(fetch, outcome))
                 if pause.done():  # the answer stopped this fetcher: a disk failed, say
@@ -227,7 +231,7 @@ class _FetcherTask:
                 pause.set_result(None)
         except Exception as fault:
             if not pause.done():
-                pause.set_exception(fault)  # ends the task, which tells of it
+                pause.set_exception(fault)  # the task tells of it
             raise  # and the connection
 
     async def _rest(self) -> None:
@@ -295,8 +299,3 @@ class _FetcherTask:
         response = await self._client.request(request, _LIST_OFFSETS_VERSION)
         [row] = response.topics[0].partitions
         return None if row.error_code else int(row.offset)
-
-
-def _log_fault(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        logger.error("A replica fetcher died", exc_info=task.exception())

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from kafkapy.record.long_preparation import PreparedAhead
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
-logger = logging.getLogger("kafka.server.ReplicaManager")
 
 Overrides = Mapping[str, str]
 # Rows of one LeaderAndIsr between which others have their turn; they share the waits for the disk.

@@ -23,6 +23,7 @@ from kafkapy.server.changes import change_follower
 from kafkapy.server.changes.acl_changes import AclChangeListener
 from kafkapy.server.changes.change_follower import ChangeFollower
 from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.requests import lasting_work
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import ConnectionLoss, WatchEvent, WatchKind
 from tests.harness.cores.ports import ManualClock
@@ -37,6 +38,7 @@ TOPIC = ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL)
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_follower, "_RETRY_BACKOFF_S", 0)
+    monkeypatch.setattr(lasting_work, "FAULT_BACKOFF_S", 0)
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
@@ -58,6 +60,25 @@ def fail_once(of: Any, verb: str, monkeypatch: pytest.MonkeyPatch) -> list[Conne
 
     monkeypatch.setattr(of, verb, fails_once)
     return faults
+
+
+def test_a_fault_that_nobody_expected_is_tried_again_too() -> None:
+    async def scenario() -> None:
+        turns: asyncio.Queue[int] = asyncio.Queue()
+
+        async def process() -> None:
+            turns.put_nowait(0)
+            if turns.qsize() == 1:
+                raise ZeroDivisionError
+
+        follower = ChangeFollower("things", process, logging.getLogger("t"))
+        follower.start()
+        follower.on_watch(EVENT)
+        while turns.qsize() < 2:
+            await asyncio.sleep(0)
+        await follower.stop()
+
+    run(scenario)
 
 
 def test_one_turn_serves_the_notifications_until_it(caplog: pytest.LogCaptureFixture) -> None:

@@ -30,6 +30,7 @@ from kafkapy.server.cluster.controller_codec import alter_partition_items, alter
 from kafkapy.server.interbroker.node_clients import NodeClients
 from kafkapy.server.interbroker.node_to_controller import NodeToController
 from kafkapy.server.replicas.isr_counts import IsrCounts
+from kafkapy.server.requests import lasting_work
 from tests.harness.cores.ports import ManualClock
 from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
 from tests.harness.storage.partitions import (
@@ -349,5 +350,24 @@ def test_whoever_becomes_controller_is_asked_next(leader: Leader) -> None:
             await manager.woken.at_least(1)
             assert partition.isr == {1, 2}
             assert versions_asked(odd) == []
+
+    in_loop(scenario)
+
+
+def test_after_a_fault_that_nobody_expected_proposals_are_sent_again(
+    leader: Leader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise no ISR of this leader changes any more, and acks=all waits for a dead follower."""
+    monkeypatch.setattr(lasting_work, "FAULT_BACKOFF_S", 0)
+
+    async def scenario() -> None:
+        first, second = leader.lead(0), leader.lead(1)
+        async with running(Manager()) as manager:
+            manager.controller_is(1)
+            propose(manager, first)
+            propose(manager, second)
+            event = await manager.event(1)
+            event.reply(None)  # type: ignore[arg-type]
+            assert (await manager.event(2)).items == event.items
 
     in_loop(scenario)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from kafkapy.common.cluster_state import (
     BrokerInfo,
     CommandResult,
@@ -27,6 +29,7 @@ from kafkapy.protocol.messages.leader_and_isr import (
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrResponse as LeaderAndIsrMessage
 from kafkapy.server.cluster.broker_channels import BrokerChannels
 from kafkapy.server.cluster.control_request_handler import Command
+from kafkapy.server.requests import lasting_work
 from tests.harness.scripted.scripted_node import (
     DISCONNECT,
     LIMIT_MS,
@@ -280,6 +283,31 @@ def test_the_own_broker_is_told_directly() -> None:
             StopReplicaResponse(1, stop(), result),
         ]
         assert channels.own.commands == commands
+        await channels.close()
+
+    in_loop(scenario)
+
+
+def test_after_a_fault_that_nobody_expected_the_same_command_is_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lasting_work, "FAULT_BACKOFF_S", 0)
+
+    async def scenario() -> None:
+        channels = Channels()
+        plain, faults = channels.own.apply, [ZeroDivisionError()]
+
+        async def fails_once(command: Command) -> CommandResult:
+            if faults:
+                raise faults.pop()
+            return await plain(command)
+
+        monkeypatch.setattr(channels.own, "apply", fails_once)
+        channels.add_broker(BrokerInfo(1, ()), 7)
+        channels.send_leader_and_isr(1, lead())
+        channels.send_stop_replica(1, stop())
+        await channels.events.at_least(2)
+        assert channels.own.commands == [lead(), stop()]
         await channels.close()
 
     in_loop(scenario)

@@ -10,6 +10,7 @@ import pytest
 
 from kafkapy.server.network import accept_loop
 from kafkapy.server.network.accept_loop import AcceptLoop, has_spare_descriptors
+from kafkapy.server.requests import lasting_work
 from tests.harness.scripted.scripted_node import in_loop
 
 
@@ -63,3 +64,33 @@ def test_clients_wait_while_there_are_too_few_and_are_served_after(
         "Listener X accepts no connections: too few descriptors are left",
         "Listener X accepts connections again",
     ]
+
+
+def test_a_connection_that_cannot_be_served_for_an_unknown_reason_is_not_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lasting_work, "FAULT_BACKOFF_S", 0)
+
+    async def scenario() -> None:
+        served = asyncio.Event()
+        faults = [ZeroDivisionError()]
+
+        async def serve(accepted: socket.socket) -> None:
+            accepted.close()
+            if faults:
+                raise faults.pop()
+            served.set()
+
+        with socket.socket() as bound:
+            bound.bind(("127.0.0.1", 0))
+            bound.setblocking(False)
+            accepts = AcceptLoop("X", bound, serve)
+            accepts.start(5)
+            for _ in range(2):
+                reader, writer = await asyncio.open_connection(*bound.getsockname())
+                assert await reader.read() == b""
+                writer.close()
+            await served.wait()
+            accepts.close()
+
+    in_loop(scenario)

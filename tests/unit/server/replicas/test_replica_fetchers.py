@@ -15,6 +15,7 @@ from kafkapy.replication.partition import Partition
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replicas.follower_calls import answer
 from kafkapy.server.replicas.replica_fetchers import ReplicaFetchers, fetcher_id
+from kafkapy.server.requests import lasting_work
 from tests.harness.cores.server_parts import Parts
 from tests.harness.processes.broker_process import free_port
 from tests.harness.storage.counting_filesystem import CountingFileSystem
@@ -118,6 +119,39 @@ def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: 
         for partition in partitions:
             file = Path(partition.log.directory, "leader-epoch-checkpoint")
             assert file.read_bytes() == b"0\n1\n3 0\n"
+        fetchers.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_fault_that_nobody_expected_leaves_no_replica_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lasting_work, "FAULT_BACKOFF_S", 0)
+
+    async def scene() -> None:
+        parts = Parts(tmp_path)
+        fetchers = ReplicaFetchers(
+            KafkaConfig({}), parts.replicas, parts.clock, lambda: 1,
+            {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}.get,
+        )  # fmt: skip
+        parts.tell(partition_state(leader=LEADER, isr=(LEADER, 1)))
+        fetchers.follow(parts.replicas.partitions["t"][0])
+        [task] = fetchers._fetchers.values()
+        asked = asyncio.Event()
+
+        def next_fetch(now_ms: int) -> None:
+            if not fault:
+                asked.set()
+                return
+            raise fault.pop()
+
+        fault = [ZeroDivisionError()]
+        monkeypatch.setattr(task.fetcher, "next_fetch", next_fetch)
+        await asyncio.wait_for(asked.wait(), 10)
+        due_ms = task.fetcher.next_due_ms()
+        assert due_ms is not None
+        assert due_ms > parts.clock.monotonic_ms(), "after the back-off"
         fetchers.stop()
 
     asyncio.run(scene())
