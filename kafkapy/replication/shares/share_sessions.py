@@ -92,11 +92,12 @@ class ShareSessions:
             session = ShareSession(key, connection)
         else:
             session = self.use(key, epoch)
-        partitions = {**session.partitions, **dict.fromkeys(wanted)}
-        if len(partitions) > max(FEW, len(session.partitions)):
-            self._check_room(key, len(partitions))
+        added = dict.fromkeys(each for each in wanted if each not in session.partitions)
+        size = len(session.partitions) + len(added)
+        if added and size > FEW:
+            self._check_room(key, size)
         self._sessions[key] = session
-        session.partitions = partitions
+        session.partitions.update(added)
         for partition in forgotten:
             session.partitions.pop(partition, None)
         return session
