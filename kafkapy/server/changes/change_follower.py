@@ -35,8 +35,8 @@ class ChangeFollower:
 
     def start(self) -> None:
         """Begin; the first watch is the caller's to set."""
-        what = f"Following {self._what}"
-        work = keep_running(what, self._run, self._log, self._changed.set)
+        name = f"Following {self._what}"
+        work = keep_running(name, self._run, self._log, self._changed.set)
         self._task = asyncio.get_running_loop().create_task(work)
 
     async def stop(self) -> None:

@@ -160,8 +160,8 @@ class _Channel:
         self._target = target
         self._submit = submit
         self._unanswered: Command | None = None
-        what = f"The channel to broker {broker_id}"
-        work = keep_running(what, self._run, logger)
+        name = f"The channel to broker {broker_id}"
+        work = keep_running(name, self._run, logger)
         self.task = asyncio.get_running_loop().create_task(work)
 
     async def _run(self) -> None:

@@ -231,7 +231,7 @@ class _FetcherTask:
                 pause.set_result(None)
         except Exception as fault:
             if not pause.done():
-                pause.set_exception(fault)  # the task tells of it
+                pause.set_exception(fault)  # the task logs it
             raise  # and the connection
 
     async def _rest(self) -> None:

@@ -1,4 +1,4 @@
-"""Work that a broker needs for as long as it runs."""
+"""Restarts a broker's long-running tasks after unexpected exceptions."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ FAULT_BACKOFF_S: Final = 1.0
 
 
 async def keep_running(
-    what: str,
+    name: str,
     work: Callable[[], Awaitable[None]],
     log: logging.Logger,
     on_fault: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run `work`, until it returns or is cancelled. After a fault that nobody expected, which is
-    logged, it begins anew: `on_fault` prepares that.
+    """Run `work` until it returns or is cancelled. An unexpected exception is logged; then
+    `on_fault` is called, and `work` is called again after a back-off.
 
-    Kafka's `ShutdownableThread` ends. Without it replicas stay behind, or changes are not applied,
-    until the broker is restarted.
+    Kafka's `ShutdownableThread` ends at such an exception. Without a fetcher, for example, replicas
+    would lag until the broker is restarted.
     """
     while True:
         try:
             await work()
             return
         except Exception:
-            log.exception("%s failed, and begins anew in %g s", what, FAULT_BACKOFF_S)
+            log.exception("%s failed, and begins anew in %g s", name, FAULT_BACKOFF_S)
             on_fault()
             await asyncio.sleep(FAULT_BACKOFF_S)
