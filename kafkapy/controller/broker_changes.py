@@ -27,6 +27,7 @@ async def on_broker_change(parts: ControllerParts) -> None:
     epoch).
     """
     context, sender = parts.context, parts.sender
+    zxid = await parts.store.brokers.zxid()
     found = await parts.store.brokers.get_all(parts.watch(BrokerChange()))
     known = context.broker_epochs
     new = {b for b in found if b not in known}
@@ -47,11 +48,14 @@ async def on_broker_change(parts: ControllerParts) -> None:
         for broker_id in broker_ids:
             context.add_broker(*found[broker_id])
 
+    if not bounced:
+        context.brokers_handled(zxid)
     if new:
         admit(new)
         await _on_startup(parts, new)
     for broker_id in dead | bounced:
         context.remove_broker(broker_id)
+    context.brokers_handled(zxid)
     if bounced:
         await _on_failure(parts, bounced)
         admit(bounced)

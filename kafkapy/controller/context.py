@@ -115,6 +115,10 @@ class ControllerContext:
         """Live brokers, with those that are shutting down."""
         return sorted(self.live_brokers)
 
+    def brokers_handled(self, zxid: int) -> None:
+        """All registrations until `zxid` are handled, or what is written now considers them."""
+        self.fence = self.fence._replace(brokers_zxid=zxid)
+
     def add_broker(self, broker: BrokerInfo, broker_epoch: int) -> None:
         """Add a broker, or update its endpoints."""
         self.live_brokers[broker.broker_id] = broker

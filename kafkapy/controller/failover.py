@@ -54,11 +54,14 @@ async def fail_over(parts: ControllerParts, random: Random) -> None:
 
 
 async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPartition, int]:
-    """Fill the context. Returns the zxid of the last write of each partition's state."""
+    """Fill the context. Returns until when the writer of each partition's state knew the
+    brokers."""
     context, store = parts.context, parts.store
+    zxid = await store.brokers.zxid()
     brokers = await store.brokers.get_all(parts.watch(BrokerChange()))
     for registration in brokers.values():
         context.add_broker(*registration)
+    context.brokers_handled(zxid)
     topics = await store.topics.names(parts.watch(TopicChange()))
     partitions = await load_topics(parts, topics, random)
     for broker_id in brokers:
@@ -73,7 +76,7 @@ async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPar
 async def _elect_after_restarts(
     parts: ControllerParts, zxids: Mapping[TopicPartition, int]
 ) -> None:
-    """Elect again where an ISR member has registered since the state was written.
+    """Elect again where an ISR member has registered without the knowledge of the state's writer.
 
     The last controller ended before it could handle that restart. The restarted broker may have
     lost the end of its log. If it led at the same leader epoch again, it would write other records

@@ -108,6 +108,11 @@ class BrokerStore:
         except NoNode:
             return None
 
+    async def zxid(self) -> int:
+        """The zxid of the last registration, or the end of one: what is read next knows it."""
+        stat = await self._zk.exists(paths.BROKER_IDS)
+        return 0 if stat is None else stat.children_zxid
+
     async def get_all(self, watch: Watch | None = None) -> dict[int, Registration]:
         """All live brokers by id, except those with an unreadable znode (logged).
 

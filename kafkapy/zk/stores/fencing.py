@@ -30,10 +30,15 @@ class ControllerMoved(KafkapyError):
 
 
 class Fence(NamedTuple):
-    """A controller's fence: its epoch, and the data version of `/controller_epoch`."""
+    """A controller's fence: its epoch, and the data version of `/controller_epoch`.
+
+    `brokers_zxid`: it has handled all registrations of brokers until then. Partition states name
+    it, so that the next controller sees which restarts this one did not know.
+    """
 
     controller_epoch: int
     zk_version: int
+    brokers_zxid: int = 0
 
     @property
     def check(self) -> Check:

@@ -19,6 +19,7 @@ from kafkapy.zk.stores.fencing import Fence, fenced, fenced_each
 from kafkapy.zk.stores.stray_children import StrayChildren
 from kafkapy.zk.stores.znodes import (
     ZnodeError,
+    decode_brokers_zxid,
     decode_partition_state,
     decode_topic,
     encode_partition_state,
@@ -185,8 +186,10 @@ class TopicStore:
     async def states_and_zxids(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, tuple[LeaderAndIsr, int]]:
-        """As `states`, each with the zxid of its last write, which is comparable with broker
-        epochs.
+        """As `states`, each with the zxid until which its writer knew the registrations of brokers.
+
+        At most that of the write, and just that if the writer does not say more. It is comparable
+        with broker epochs.
         """
         state_paths = [paths.partition_state(*partition) for partition in partitions]
         answers = await self._zk.pipeline([Get(path) for path in state_paths])
@@ -196,7 +199,8 @@ class TopicStore:
                 continue
             try:
                 state = decode_partition_state(path, node.data, node.stat.version)
-                found[partition] = state, node.stat.mzxid
+                zxid, known = node.stat.mzxid, decode_brokers_zxid(path, node.data)
+                found[partition] = state, zxid if known is None else min(zxid, known)
             except ZnodeError as error:
                 _log.error("Partition %s has no usable state: %s", partition, error)
         return found
@@ -213,7 +217,7 @@ class TopicStore:
         await self._create_parents(states, fence)
         groups = list(_grouped(states))
         answers = await fenced_each(
-            self._zk, fence, [_create_ops(group, states) for group in groups]
+            self._zk, fence, [_create_ops(group, states, fence) for group in groups]
         )
         failed: dict[TopicPartition, ZooKeeperError] = {}
         for group, answer in zip(groups, answers, strict=True):
@@ -238,7 +242,7 @@ class TopicStore:
             for start in range(0, len(partitions), _BATCH_STATES)
         ]
         answers = await fenced_each(
-            self._zk, fence, [[_update_op(p, states[p]) for p in group] for group in groups]
+            self._zk, fence, [[_update_op(p, states[p], fence) for p in group] for group in groups]
         )
         alone: list[TopicPartition] = []
         for group, answer in zip(groups, answers, strict=True):
@@ -246,7 +250,8 @@ class TopicStore:
                 alone += group
             else:
                 _note(outcome, states, group, answer)
-        answers = await fenced_each(self._zk, fence, [[_update_op(p, states[p])] for p in alone])
+        ops = [[_update_op(p, states[p], fence)] for p in alone]
+        answers = await fenced_each(self._zk, fence, ops)
         for partition, answer in zip(alone, answers, strict=True):
             _note(outcome, states, [partition], answer)
         wanted = {
@@ -321,10 +326,7 @@ class TopicStore:
         answers = await fenced_each(
             self._zk,
             fence,
-            [
-                [Create(paths.partition_state(*p), encode_partition_state(states[p]))]
-                for p in partitions
-            ],
+            [[Create(paths.partition_state(*p), _encoded(states[p], fence))] for p in partitions],
         )
         failed = {
             partition: answer
@@ -349,9 +351,13 @@ def _nodes(answers: Iterable[object]) -> Iterator[Znode | None]:
             yield answer
 
 
-def _update_op(partition: TopicPartition, state: LeaderAndIsr) -> Op:
+def _update_op(partition: TopicPartition, state: LeaderAndIsr, fence: Fence) -> Op:
     path = paths.partition_state(*partition)
-    return SetData(path, encode_partition_state(state), state.partition_epoch)
+    return SetData(path, _encoded(state, fence), state.partition_epoch)
+
+
+def _encoded(state: LeaderAndIsr, fence: Fence) -> bytes:
+    return encode_partition_state(state, fence.brokers_zxid)
 
 
 def _note(
@@ -383,11 +389,13 @@ def _grouped(partitions: Iterable[TopicPartition]) -> Iterator[list[TopicPartiti
 
 
 def _create_ops(
-    partitions: Sequence[TopicPartition], states: Mapping[TopicPartition, LeaderAndIsr]
+    partitions: Sequence[TopicPartition],
+    states: Mapping[TopicPartition, LeaderAndIsr],
+    fence: Fence,
 ) -> list[Op]:
     ops: list[Op] = []
     for partition in partitions:
         ops.append(Create(paths.partition(*partition), b""))
-        state = encode_partition_state(states[partition])
+        state = _encoded(states[partition], fence)
         ops.append(Create(paths.partition_state(*partition), state))
     return ops

@@ -189,8 +189,11 @@ def _replicas(node: Mapping[str, list[int]]) -> dict[int, tuple[int, ...]]:
     return {partition: found[partition] for partition in sorted(found)}
 
 
-def encode_partition_state(state: LeaderAndIsr) -> bytes:
-    """`.../partitions/<p>/state`, version 1; the recovery state only while recovering."""
+def encode_partition_state(state: LeaderAndIsr, brokers_zxid: int = 0) -> bytes:
+    """`.../partitions/<p>/state`, version 1; the recovery state only while recovering.
+
+    `brokers_zxid` (see `Fence`) is kafkapy's own; Kafka's controllers ignore it.
+    """
     node: dict[str, Any] = {
         "controller_epoch": state.controller_epoch,
         "leader": state.leader,
@@ -200,6 +203,8 @@ def encode_partition_state(state: LeaderAndIsr) -> bytes:
     }
     if state.leader_recovery_state != RECOVERED:
         node["leader_recovery_state"] = state.leader_recovery_state
+    if brokers_zxid:
+        node["brokers_zxid"] = brokers_zxid
     return orjson.dumps(node)
 
 
@@ -224,6 +229,13 @@ def decode_partition_state(path: str, data: bytes, version: int) -> LeaderAndIsr
     if not _is_int32(recovery) or recovery not in (RECOVERED, RECOVERING):
         raise ZnodeError(path, f"the recovery state {recovery} is not known")
     return state
+
+
+def decode_brokers_zxid(path: str, data: bytes) -> int | None:
+    """The zxid until which the writer of a partition's state knew all registrations of brokers.
+    None if it does not say so, as Kafka's controllers."""
+    zxid = _object(path, data).get("brokers_zxid")
+    return zxid if type(zxid) is int else None
 
 
 def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from kafkapy.common.cluster_state import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.controller.events import AlterPartition, AlterPartitionItem
 from kafkapy.zk.stores.znodes import (
     encode_log_dir_event,
     encode_partition_state,
@@ -60,3 +62,34 @@ def test_after_the_epoch_was_deleted_partitions_get_leaders_again() -> None:
     cluster.settle()
     assert cluster.state("t").startswith("2 [2] epoch=4")
     assert cluster.controller.context.epoch == 5
+
+
+def test_a_write_for_another_reason_hides_no_restart() -> None:
+    """The follower registered again before the write, but the controller ended before it knew. It
+    may have lost records that the leader takes for replicated.
+    """
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (2, 3, 1)})
+    first, follower = cluster.brokers[1], cluster.brokers[3]
+    wish = AlterPartitionItem("t", ZERO_UUID, 0, 0, (2, 3), 0, 0)
+    epoch = cluster.brokers[2].broker_epoch
+    first.events.append(AlterPartition(2, epoch, [wish], lambda _: None))
+    follower.die()
+    follower.restart()
+    cluster.step(first)
+    assert cluster.state("t").startswith("2 [2,3] epoch=0")
+    first.die()
+    cluster.settle()
+    assert cluster.state("t").startswith("2 [2] epoch=1")
+
+
+def test_a_restart_that_was_handled_costs_no_election_at_the_next_failover() -> None:
+    """Also of a broker that was the last in sync, and was elected when it came back."""
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (2, 3)})
+    cluster.kill(2)
+    cluster.kill(3)
+    cluster.restart(3)
+    before = cluster.state("t")
+    cluster.kill(1)
+    assert cluster.state("t") == before

@@ -92,6 +92,12 @@ def test_partition_state() -> None:
     data = znodes.encode_partition_state(state)
     assert data == b'{"controller_epoch":3,"leader":1,"version":1,"leader_epoch":4,"isr":[1,2]}'
     assert znodes.decode_partition_state("/p", data, 7) == state
+    assert znodes.decode_brokers_zxid("/p", data) is None
+    knowing = znodes.encode_partition_state(state, 2**40)
+    assert knowing == data[:-1] + b',"brokers_zxid":1099511627776}'
+    assert znodes.decode_partition_state("/p", knowing, 7) == state
+    assert znodes.decode_brokers_zxid("/p", knowing) == 2**40
+    assert znodes.decode_brokers_zxid("/p", b'{"brokers_zxid":true}') is None
     recovering = LeaderAndIsr(1, 4, (1,), 7, 3, RECOVERING)
     data = znodes.encode_partition_state(recovering)
     assert data.endswith(b'"isr":[1],"leader_recovery_state":1}')
