@@ -22,7 +22,7 @@ from dev.mutate.mutant import Mutant
 
 ROOT: Final = Path(__file__).parents[2]
 COPIED: Final = ("kafkapy", "tests/simulation", "tests/harness", "dev/mutate", "dev/simulate")
-_TESTS: Final = ("pyproject.toml", "tests/unit", "tests/scenarios")
+_TESTS: Final = ("pyproject.toml", "dev", "tests/conftest.py", "tests/unit", "tests/scenarios")
 HANGS: Final = "hangs"
 CRASHES: Final = "crashes"
 _SEED_LIMIT_S: Final = 240
@@ -82,23 +82,31 @@ def _judged(tree: Path, first: int, count: int) -> dict[str, Any]:
 
 
 def _test(mutant: Mutant, copy: Path, began_s: float) -> Result:
-    """Run the tests of a mutant. One is caught by a test that fails, not by one that cannot run."""
+    """Run the tests of a mutant. One is caught by a test that fails, not by one that cannot run, or
+    that fails without the mutant too."""
     for name in _TESTS:
         source = ROOT / name
-        copy_one = shutil.copytree if source.is_dir() else shutil.copy2
-        copy_one(source, copy / name)
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--noconftest", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, *mutant.tests.split()], cwd=copy, capture_output=True, text=True, check=False
-    )
+        if source.is_dir():
+            shutil.copytree(source, copy / name, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, copy / name)
+    done = _tested(copy, mutant.tests)
     failed = re.search(r"^FAILED (\S+)", done.stdout, re.MULTILINE)
-    if done.returncode == 1 and failed is not None:
-        test = failed[1].partition("[")[0].rpartition("/")[2]
-        checker, violation = test.replace("::", " "), failed[0]
+    checker, violation = "", ""
+    if done.returncode != 1 or failed is None:
+        violation = (done.stdout + done.stderr)[-500:] if done.returncode else ""
+    elif _tested(ROOT, mutant.tests).returncode:
+        violation = f"without the mutant, too: {failed[0]}"
     else:
-        output = done.stdout + done.stderr
-        checker, violation = ("", "") if done.returncode == 0 else (CRASHES, output[-500:])
+        checker = failed[1].partition("[")[0].rpartition("/")[2].replace("::", " ")
+        violation = failed[0]
     return Result(mutant, 0, 0, checker, violation, time.monotonic() - began_s)
+
+
+def _tested(tree: Path, tests: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    command += tests.split()
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
 
 
 def copy_tree(target: Path) -> None:

@@ -156,6 +156,22 @@ def test_an_answer_from_before_a_truncation_is_not_applied(three: ReplicaSet) ->
     assert broker.partition.log.high_watermark <= 1
 
 
+def test_an_answer_for_another_end_of_the_log_cuts_nothing(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a", "b")
+    three.settle(2)
+    broker = three.brokers[2]
+    assert broker.fetcher is not None
+    request = broker.fetcher.next_fetch(three.now_ms)
+    assert request is not None
+    three.produce(1, "c")
+    records = three.brokers[1].partition.log.read(2, 1 << 20, 3, True).records
+    broker.partition.log.append_as_follower(records, three.now_ms, 0)
+    row = LeaderRow(TP, 0, 2, 0, (0, 1), b"")
+    broker.fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms)
+    assert broker.values == ["a", "b", "c"]
+
+
 def test_an_answer_of_a_deleted_topic_is_not_of_the_one_of_its_name(three: ReplicaSet) -> None:
     """Both begin at epoch 0 and offset 0: the new topic had the old one's records on a follower,
     and no epoch told them from the leader's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +39,28 @@ def test_a_seed_that_fails_anyway_catches_nothing(
     mutant = next(each for each in load() if not each.tests)
     found = hunt.hunt(mutant, 0, 10)
     assert (found.seeds, found.is_caught) == (seeds, is_caught)
+
+
+FAILS = (1, "FAILED tests/unit/test_x.py::test_a[1] - boom")
+
+
+@pytest.mark.parametrize(
+    ("broken", "own", "checker"),
+    [
+        (FAILS, (0, ""), "test_x.py test_a"),
+        (FAILS, FAILS, ""),
+        ((0, ""), (0, ""), ""),
+        ((2, "ERROR tests/unit/test_x.py"), (0, ""), ""),
+    ],
+)
+def test_a_test_that_fails_anyway_or_cannot_run_catches_nothing(
+    monkeypatch: pytest.MonkeyPatch, broken: tuple[int, str], own: tuple[int, str], checker: str
+) -> None:
+    def tested(tree: Path, tests: str) -> subprocess.CompletedProcess[str]:
+        status, output = own if tree == hunt.ROOT else broken
+        return subprocess.CompletedProcess(tests, status, output, "")
+
+    monkeypatch.setattr(hunt, "_tested", tested)
+    monkeypatch.setattr(hunt, "_TESTS", ())
+    mutant = next(each for each in load() if each.tests)
+    assert hunt.hunt(mutant, 0, 10).checker == checker
