@@ -212,7 +212,8 @@ class Controller:
             " %d and epoch zk version is now %d",
             self._broker_id,
             self._broker_id,
-            *context.fence,
+            context.fence.controller_epoch,
+            context.fence.zk_version,
         )
         try:
             await fail_over(self._parts, self._random)

@@ -37,6 +37,14 @@ def test_a_seed_replays_to_the_same_trace_under_another_hash_seed() -> None:
     assert traces_elsewhere() == digests
 
 
+def test_a_seed_that_is_watched_takes_the_same_course() -> None:
+    """What brokers log is formatted then: a fault in that is a fault of theirs."""
+    lines: list[str] = []
+    watched = simulate(SEEDS[0], echo=lines.append)
+    assert (watched.violation, watched.digest) == ("", simulate(SEEDS[0]).digest)
+    assert any("1 successfully elected as the controller. Epoch incr" in line for line in lines)
+
+
 class Objector(Checker):
     """Objects at the third step of any broker."""
 
