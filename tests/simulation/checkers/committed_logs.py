@@ -8,9 +8,10 @@ every replica. A leader that lacks some of it lost it, which Kafka's rules allow
   may go on to acknowledge what it alone has;
 - a replica that was the only live one in sync, whose disk was torn by a power cut;
 - a replica in sync whose disk was torn and which nobody saw go: it was back when the controller
-  that elects it first asked who is there, or its session outlived the power cut. If it led, it
-  leads on in its leader epoch; what it then writes there cannot be told from what others have in
-  that epoch, so they may part later too;
+  that elects it first asked who is there, or its session outlived the power cut; but not if it has
+  registered since the state's writer knew the brokers, and a live one in sync has not. If it led,
+  it leads on in its leader epoch; what it then writes there cannot be told from what others have
+  in that epoch, so they may part later too;
 - a replica whose disk was torn when all brokers lost power at once.
 
 A loss excuses the offsets from what was kept up to where any replica's log ended then. What is
@@ -57,12 +58,16 @@ class _Committed:
 
 
 class _Election(NamedTuple):
-    """Circumstances of an election. `registered` is the czxid of the leader's registration."""
+    """Circumstances of an election. `registered` is the czxid of the leader's registration;
+    `is_known`, whether the writer of the state before knew it; `known`, of which live members of
+    the ISR it did."""
 
     leader: int
     isr_before: tuple[int, ...]
     live: tuple[int, ...]
     registered: int
+    is_known: bool
+    known: tuple[int, ...]
     controller_epoch: int
 
     @property
@@ -82,6 +87,7 @@ class CommittedLogs(Checker):
         self._compared: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
         self._elections: dict[tuple[str, int], _Election] = {}
         self._isr: dict[str, tuple[int, ...]] = {}
+        self._brokers_zxid: dict[str, int] = {}  # of each state: what its writer knew
         self._led: dict[PartitionKey, tuple[int, int]] = {}
         # Log end offsets with when they were seen, and the highest before a power cut.
         self._ends: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
@@ -112,21 +118,27 @@ class CommittedLogs(Checker):
 
     def _state_written(self, path: str, state: dict[str, Any], *, is_new: bool) -> None:
         leader, before = state["leader"], () if is_new else self._isr.get(path, ())
-        election = self._election(leader, before)
+        election = self._election(path, leader, before)
         self._elections.setdefault((path, state["leader_epoch"]), election)
         self._isr[path] = tuple(state["isr"])
+        self._brokers_zxid[path] = state["brokers_zxid"]
         if election.is_unclean:
             self._unclean[path] = leader
 
-    def _election(self, leader: int, isr_before: tuple[int, ...]) -> _Election:
+    def _election(self, path: str, leader: int, isr_before: tuple[int, ...]) -> _Election:
         tree = self.world.ensemble.tree
-        live = tuple(int(name) for name in tree.child_names(paths.BROKER_IDS))
-        registration = tree.nodes.get(paths.broker(leader))
+        live = {
+            int(name): tree.nodes[f"{paths.BROKER_IDS}/{name}"].stat.czxid
+            for name in tree.child_names(paths.BROKER_IDS)
+        }
+        until = self._brokers_zxid.get(path, 0)
         return _Election(
             leader,
             isr_before,
-            live,
-            0 if registration is None else registration.stat.czxid,
+            tuple(live),
+            live.get(leader, 0),
+            live.get(leader, 0) <= until,
+            tuple(b for b in isr_before if 0 < live.get(b, 0) <= until),
             int(tree.nodes[paths.CONTROLLER_EPOCH].data),
         )
 
@@ -175,7 +187,7 @@ class CommittedLogs(Checker):
         if kept >= committed.end:
             return False
         election = self._elections[path, partition.leader_epoch]
-        now = self._election(node.broker_id, self._isr[path])
+        now = self._election(path, node.broker_id, self._isr[path])
         lost = (
             f"leader {node.broker_id} of epoch {partition.leader_epoch} has committed records up to"
             f" offset {kept} of {committed.end}"
@@ -219,7 +231,7 @@ class CommittedLogs(Checker):
         found = self._found.get(election.controller_epoch, {}).get(node.broker_id)
         registered_us = self._registered_us.get(election.registered, 0)
         was_seen = election.registered not in (found, 0) and registered_us > node.last_power_cut_us
-        if was_torn and not was_seen:
+        if was_torn and not was_seen and (election.is_known or not election.known):
             return "no controller saw that a torn replica was gone"
         return None
 

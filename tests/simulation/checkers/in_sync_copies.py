@@ -60,12 +60,25 @@ class InSyncCopies(Checker):
             return
         committed = self.cluster.committed_ends.get(key, 0)
         for member in sorted(partition.in_sync.maximal):
-            if not self._has(member, key, committed):
+            if not self._has(member, key, committed) and not self._is_excused(
+                member, key, partition, committed
+            ):
                 self.violated(
                     f"{key.topic_partition}: leader {node.broker_id} of epoch"
                     f" {partition.leader_epoch} counts {member} as in sync, whose log ends at"
                     f" {self._ends.get((member, key), 0)}: committed are records up to {committed}"
                 )
+
+    def _is_excused(
+        self, member: int, key: PartitionKey, partition: Partition, committed: int
+    ) -> bool:
+        """Whether a loss replaced what the member lacks, and this leader has had it all along."""
+        end = self._ends.get((member, key), 0)
+        for loss in self.cluster.history.losses.get(key.topic_partition, ()):
+            _, end_before = partition.log.end_offset_for_epoch(loss.epoch - 1)
+            if loss.kept <= end and committed <= min(loss.end, end_before):
+                return True
+        return False
 
     def _state(self, topic_partition: TopicPartition) -> dict[str, object]:
         found = self.world.ensemble.tree.nodes.get(paths.partition_state(*topic_partition))
