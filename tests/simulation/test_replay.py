@@ -38,7 +38,7 @@ def test_a_seed_replays_to_the_same_trace_under_another_hash_seed() -> None:
 
 
 def test_a_seed_that_is_watched_takes_the_same_course() -> None:
-    """What brokers log is formatted then: a fault in that is a fault of theirs."""
+    """The brokers' log lines are formatted then, and a fault of one is a fault of the broker."""
     lines: list[str] = []
     watched = simulate(SEEDS[0], echo=lines.append)
     assert (watched.violation, watched.digest) == ("", simulate(SEEDS[0]).digest)
