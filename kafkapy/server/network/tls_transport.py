@@ -81,6 +81,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._socket: Any = None
         self._connection: asyncio.BufferedProtocol | None = None
         self._is_reading = True
+        self._is_ended = False  # by the client; nothing is to be received any more
         self._is_full = False  # the socket's buffer
         self._unread_answers = 0  # bytes, since it is
 
@@ -173,15 +174,16 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Decrypt what was received, into the connection's buffers."""
         incoming, tls, connection = self._incoming, self._tls, self._connection
         while self._state is State.OPEN and self._is_reading:
-            if not (incoming.pending or tls.pending()):
-                break
             assert connection is not None
-            filled, is_ended = self._decrypt(connection.get_buffer(-1))
-            if filled:
-                connection.buffer_updated(filled)
-            if is_ended:
+            if self._is_ended:
                 connection.eof_received()
                 self.close()
+            elif incoming.pending or tls.pending():
+                filled, self._is_ended = self._decrypt(connection.get_buffer(-1))
+                if filled:
+                    connection.buffer_updated(filled)
+            else:
+                break
         if self._outgoing.pending:  # OpenSSL answers an update of keys, for example
             self._answer()
 
@@ -250,11 +252,19 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._socket.pause_reading()
 
     def resume_reading(self) -> None:
-        """Deliver again, first what was received before the pause, in a later turn."""
+        """Deliver again, first what was received before the pause, in a later turn. Until then
+        the socket is not read: its end would close the connection before that.
+        """
         self._is_reading = True
-        self._socket.resume_reading()
-        if self._incoming.pending or self._tls.pending():
-            self._loop.call_soon(self._read)
+        if self._is_ended or self._incoming.pending or self._tls.pending():
+            self._loop.call_soon(self._read_on)
+        else:
+            self._socket.resume_reading()
+
+    def _read_on(self) -> None:
+        self._read()
+        if self._is_reading and self._state is State.OPEN and not self._socket.is_closing():
+            self._socket.resume_reading()
 
     def close(self) -> None:
         """End TLS and close, after sending what is buffered. The client's end of TLS is not waited

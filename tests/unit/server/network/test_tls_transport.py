@@ -40,6 +40,9 @@ class Socket(FakeTransport):
         super().__init__()
         self.changed = asyncio.Event()
 
+    def pause_reading(self) -> None:
+        self.reading = False  # also if it was, as with asyncio
+
     def resume_reading(self) -> None:
         self.reading = True  # also if it was, as with asyncio
         self.changed.set()
@@ -305,6 +308,44 @@ def test_the_clients_end_closes(contexts: TlsContexts | None) -> None:
         assert pair.socket.closing
         pair.server.connection_lost(None)
         assert pair.reader.calls == ["eof", "lost"]
+
+    with_pair(contexts, scenario)
+
+
+def test_the_clients_end_waits_for_what_the_connection_has_not_handled_yet(
+    contexts: TlsContexts | None,
+) -> None:
+    """A connection pauses while requests wait in it: those of a client that ended without answers
+    would be lost with it.
+    """
+
+    async def scenario(pair: Pair, contexts: TlsContexts) -> None:
+        pair.reader.pauses_itself = True
+        ciphertext = pair.ciphertext(CONTENT[:1500])
+        with pytest.raises(ssl.SSLWantReadError):
+            pair.client.unwrap()
+        pair.feed(ciphertext + pair._out.read() + b"behind it")
+        for received in (1000, 1500):
+            assert pair.reader.received == CONTENT[:received]
+            assert (pair.reader.calls, pair.socket.closing) == ([], False)
+            pair.server.resume_reading()
+            await asyncio.sleep(0)
+        assert (pair.reader.calls, pair.socket.closing) == (["eof"], True)
+
+    with_pair(contexts, scenario)
+
+
+def test_the_end_of_the_socket_does_not_overtake_what_was_received(
+    contexts: TlsContexts | None,
+) -> None:
+    async def scenario(pair: Pair, contexts: TlsContexts) -> None:
+        pair.reader.pauses_itself = True
+        pair.feed(pair.ciphertext(CONTENT[:1500]))
+        pair.server.resume_reading()
+        assert not pair.socket.reading  # it could tell of its end now
+        pair.reader.pauses_itself = False
+        await asyncio.sleep(0)
+        assert (pair.reader.received, pair.socket.reading) == (CONTENT[:1500], True)
 
     with_pair(contexts, scenario)
 
