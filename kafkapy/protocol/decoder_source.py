@@ -25,6 +25,7 @@ from kafkapy.protocol.primitives import (
     few_numbers,
     read_numbers,
     read_uvarint,
+    replaced_text,
     rest_of_uvarint,
     skip_tagged_fields,
 )
@@ -51,9 +52,10 @@ _HELPERS = {
     "new": object.__new__,
     "read_numbers": read_numbers,
     "read_uvarint": read_uvarint,
+    "replaced_text": replaced_text,
     "rest_of_uvarint": rest_of_uvarint,
     "skip_tagged_fields": skip_tagged_fields,
-    "wrong": (StructError, IndexError, UnicodeDecodeError),
+    "wrong": (StructError, IndexError),
 }
 
 
@@ -166,8 +168,10 @@ class _DecoderWriter:
         if self.views and kind is not RECORDS:
             read += ".tobytes()"
         if kind is STRING:
-            read += ".decode()"
-        source.line(f"{target} = {read}")
+            source.line(f"try: {target} = {read}.decode()")
+            source.line(f"except UnicodeDecodeError: {target} = replaced_text({read})")
+        else:
+            source.line(f"{target} = {read}")
         source.line(f"p = {stop}")
         if nullable:
             source.close()

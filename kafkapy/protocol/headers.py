@@ -23,7 +23,7 @@ from kafkapy.protocol.compile import (
     sliced_encoder,
     unencodable,
 )
-from kafkapy.protocol.primitives import Buffer, skip_tagged_fields
+from kafkapy.protocol.primitives import Buffer, replaced_text, skip_tagged_fields
 from kafkapy.protocol.schema import Message
 
 M = TypeVar("M", bound=Message)
@@ -76,7 +76,10 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
         position, client_id = _HEADER_V1_SIZE, None
         if size >= 0:
             position += size
-            client_id = str(frame[_HEADER_V1_SIZE:position], "utf-8")
+            try:
+                client_id = str(frame[_HEADER_V1_SIZE:position], "utf-8")
+            except UnicodeDecodeError:
+                client_id = replaced_text(frame[_HEADER_V1_SIZE:position].tobytes())
         if size < -1 or position > len(frame):
             raise ProtocolViolation(f"a client id of {size} bytes in {len(frame)} bytes")
         if version >= first_tagged:
@@ -85,7 +88,7 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
                 position += 1
             else:
                 _, position = skip_tagged_fields(frame, position)
-    except (StructError, IndexError, UnicodeDecodeError) as error:
+    except (StructError, IndexError) as error:
         raise ProtocolViolation(f"request header in {len(frame)} bytes: {error}") from error
     header = _new(RequestHeader, (api_key, version, correlation_id, client_id))
     return header, position

@@ -66,6 +66,18 @@ def read_uvarint(buf: Buffer, position: int) -> tuple[int, int]:
     return rest_of_uvarint(buf, position + 1, first)
 
 
+def replaced_text(raw: bytes) -> str:
+    """A string that is not UTF-8, as Java reads it: clients send such names and metadata.
+
+    Raises:
+        ProtocolViolation: no message could hold it, because a replacement has three bytes.
+    """
+    text = raw.decode(errors="replace")
+    if len(text.encode()) > STRING_BYTES_MAX:
+        raise ProtocolViolation(f"a string of {len(raw)} bytes that are not UTF-8")
+    return text
+
+
 def compact_bytes(buf: memoryview, position: int, end: int) -> memoryview | None:
     """The compact bytes that begin at `position` and reach to `end`; None if they are null, or none
     that do. Hot: a uvarint of one byte is read here."""

@@ -20,6 +20,11 @@ from kafkapy.protocol.compile import (
 )
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest
+from kafkapy.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.primitives import Buffer, tagged_field, tagged_fields, uvarint
 from kafkapy.protocol.schema import Message
@@ -139,6 +144,21 @@ def test_a_compact_string_is_not_longer_than_a_classic_one() -> None:
             decode(MetadataRequest, 12, wire)
 
 
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_string_that_is_not_utf_8_is_read_as_java_reads_it(version: int) -> None:
+    """librdkafka takes any bytes for the metadata of a commit: Kafka commits the offset."""
+    partition = OffsetCommitRequestPartition(committed_metadata="caf??")
+    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
+    wire = encode_bytes(OffsetCommitRequest(topics=[topic]), version)
+    wire = wire.replace(b"caf??", b"caf\xe9\xff")
+    for message, position in (
+        decode(OffsetCommitRequest, version, wire),
+        in_slices(OffsetCommitRequest, version)(memoryview(wire), 0),
+    ):
+        assert message.topics[0].partitions[0].committed_metadata == "caf\ufffd\ufffd"
+        assert position == len(wire)
+
+
 def test_as_many_elements_as_a_great_cluster_has_are_read() -> None:
     topics = 200_000
     wire = (topics).to_bytes(4, "big") + b"\0\3abc" * topics
@@ -208,7 +228,7 @@ def test_a_tagged_field_of_another_size_than_it_says(size: int) -> None:
     [
         (7, "fffe", "ProduceRequest v7: -2 bytes of transactional_id"),
         (7, "0005" + "61", "5 bytes of transactional_id"),
-        (7, "0001" + "ff", "ProduceRequest v7: 'utf-8' codec"),
+        (7, "7fff" + "ff" * 32767, "a string of 32767 bytes that are not UTF-8"),
         (7, "ffff" + "0001" + "00000000" + "00000002" + "0000", "2 elements of topic_data"),
         (9, "00" + "0001" + "00000000" + "00", "-1 elements of topic_data"),
         (9, "ffffffffffff", "5 bytes"),

@@ -45,6 +45,13 @@ def test_null_client_id() -> None:
     assert (decoded.client_id, position) == (None, 11)
 
 
+def test_a_client_id_that_is_not_utf_8_is_read_as_java_reads_it() -> None:
+    for version, tags in (("0003", ""), ("0004", "00")):
+        frame = bytes.fromhex("000c" + version + "00000007" + "0004") + b"caf\xe9"
+        decoded, position = decode_request_header(memoryview(frame + bytes.fromhex(tags)))
+        assert (decoded.client_id, position) == ("caf\ufffd", len(frame + bytes.fromhex(tags)))
+
+
 def test_controlled_shutdown_v0_has_no_client_id() -> None:
     frame = encode_request(ControlledShutdownRequest(broker_id=5), 0, 7, "me")
     assert frame.hex() == "0000000c" + "0007" + "0000" + "00000007" + "00000005"
@@ -85,7 +92,6 @@ def test_an_unknown_api_shows_its_key_version_and_correlation_id(key: str) -> No
         "000c" + "0003" + "00000007",
         "000c" + "0003" + "00000007" + "0003" + "6d65",
         "000c" + "0003" + "00000007" + "fffe" + "6d65",
-        "000c" + "0003" + "00000007" + "0001" + "ff",
         "000c" + "0004" + "00000007" + "ffff",
         "000c" + "0004" + "00000007" + "ffff" + "010005",
     ],
