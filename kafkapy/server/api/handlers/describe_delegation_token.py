@@ -19,6 +19,7 @@ from kafkapy.security.delegation_tokens import TokenInformation, principal_of
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.token_requests import TokenRequests
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, pieces
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 
 
@@ -28,22 +29,25 @@ def handle(
     authorization: Authorization,
     context: RequestContext,
     request: DescribeDelegationTokenRequest,
-) -> DescribeDelegationTokenResponse:
+) -> Work[DescribeDelegationTokenResponse]:
     """The requested tokens that the caller may describe."""
     requests.admitted(context)
-    owners = request.owners
-    wanted = (
-        None
-        if owners is None
-        else [principal_of(o.principal_type, o.principal_name) for o in owners]
-    )
-    found = [
-        token
-        for token in tokens.all()
-        if (wanted is None or any(map(token.concerns, wanted)))
-        and _is_visible(authorization, context, token)
-    ]
-    return DescribeDelegationTokenResponse(tokens=[_row(tokens, token) for token in found])
+    wanted: set[str] | None = None
+    if request.owners is not None:
+        wanted = set()
+        for few in pieces(request.owners):
+            wanted.update(principal_of(o.principal_type, o.principal_name) for o in few)
+            yield len(few)
+    found = []
+    for token in list(tokens.all()):
+        concerned = token.owner, token.requester, *token.renewers
+        yield CHECK_UNITS + len(concerned)
+        if wanted is not None and wanted.isdisjoint(concerned):
+            continue
+        if _is_visible(authorization, context, token):
+            found.append(_row(tokens, token))
+            yield ROW_UNITS
+    return DescribeDelegationTokenResponse(tokens=found)
 
 
 def _is_visible(
