@@ -171,7 +171,8 @@ class Connection(asyncio.BufferedProtocol):
     # ours
 
     def close(self) -> None:
-        """Close after sending what is buffered."""
+        """Close after sending what is due."""
+        self._flush()
         if self._sender is not None:
             self._sender.close()
         elif self._transport is not None:

@@ -221,6 +221,21 @@ def test_an_error_with_acks_0_closes_the_connection(client: Client) -> None:
     assert client.dispatcher.seen == [1]
 
 
+def test_answers_that_are_due_leave_before_the_connection_closes(client: Client) -> None:
+    """A transport that is closing sends nothing more."""
+    sent: list[bytes] = []
+
+    class Closing(FakeTransport):
+        def close(self) -> None:
+            sent.append(self.sent)
+
+    client.transport = Closing()
+    client.connection.connection_made(client.transport)
+    client.dispatcher.outcomes = {2: CLOSE_CONNECTION}
+    client.send(frame(1) + frame(2))
+    assert sent == [b"<1>"]
+
+
 def test_bytes_that_are_not_kafka_close_the_connection_and_name_the_peer(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
