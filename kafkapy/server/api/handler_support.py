@@ -104,12 +104,19 @@ def run_async(
     work: Later[M | Work[M]],
     refuse: Callable[[ApiError], M | CloseConnection | Work[M | CloseConnection]],
     pending: Pending[M] | None = None,
+    may_drop: bool = False,
 ) -> Pending[M]:
     """Run `work` as a task of the broker. Its result or error is the response. Work that may end
-    early checks `pending.done`, which is set when the client disconnects."""
+    early checks `pending.done`, which is set when the client disconnects. If `may_drop`, it is
+    cancelled then."""
     pending = Pending() if pending is None else pending
 
     async def answer() -> None:
+        if may_drop:
+            if pending.done:
+                work.close()
+                return
+            pending.on_abandon = partial(_cancel, asyncio.current_task())
         try:
             pending.complete(await work)
         except ApiError as error:
@@ -123,6 +130,11 @@ def run_async(
 
     tasks.spawn(answer())
     return pending
+
+
+def _cancel(task: asyncio.Task[None] | None) -> None:
+    assert task is not None
+    task.cancel()
 
 
 def gather(

@@ -65,6 +65,14 @@ if TYPE_CHECKING:
     from kafkapy.server.observability.client_metrics import ClientMetrics
 
 _TELEMETRY: Final = frozenset({ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY})
+_MAY_DROP: Final = frozenset(
+    {
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+    }
+)
+"""They change nothing, and may read for minutes: not for a client that has left."""
 
 # In a table, each handler takes requests of its own API.
 AnyHandle = Handle[Any, Message]  # type: ignore[explicit-any]
@@ -461,7 +469,7 @@ def control_requests(
 def in_background(tasks: BackgroundTasks, *areas: BackgroundHandlers) -> Handlers:
     """Areas whose handlers may return coroutines: they run as tasks of the broker."""
     return {
-        key: partial(_handle, tasks, handle, SERVED[key].refuse)
+        key: partial(_handle, tasks, handle, SERVED[key].refuse, key in _MAY_DROP)
         for area in areas
         for key, handle in area.items()
     }
@@ -471,6 +479,7 @@ def _handle(
     tasks: BackgroundTasks,
     handle: BackgroundHandle,
     refuse: Refuse[Message, Message],
+    may_drop: bool,
     context: RequestContext,
     request: Message,
 ) -> Handled[Message]:
@@ -478,7 +487,7 @@ def _handle(
     if not isinstance(outcome, Coroutine):
         return outcome
     refused = partial(refusal, refuse, request, version=context.version)
-    return run_async(tasks, context, outcome, refused)
+    return run_async(tasks, context, outcome, refused, may_drop=may_drop)
 
 
 def table(

@@ -72,6 +72,33 @@ def test_a_fault_is_answered_too_and_logged(caplog: pytest.LogCaptureFixture) ->
     assert [r.getMessage() for r in caplog.records] == ["A background task failed"]
 
 
+@pytest.mark.parametrize("may_drop", [False, True])
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_work_that_may_be_dropped_ends_when_its_client_leaves(
+    may_drop: bool, has_begun: bool
+) -> None:
+    done: list[str] = []
+
+    async def work() -> Any:
+        for step in range(4):
+            done.append(f"step {step}")
+            await asyncio.sleep(0)
+
+    async def scenario() -> None:
+        context: Any = SimpleNamespace(client_host="10.0.0.1")
+        tasks = BackgroundTasks()
+        pending = run_async(tasks, context, work(), lambda error: None, may_drop=may_drop)
+        if has_begun:
+            await asyncio.sleep(0)
+        pending.abandon()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not tasks._tasks
+
+    asyncio.run(scenario())
+    assert len(done) == (int(has_begun) if may_drop else 4)
+
+
 @pytest.mark.parametrize("count", [2000, 2001])
 @pytest.mark.parametrize("of_numbers", [False, True])
 def test_a_refusal_of_many_rows_is_made_by_another_thread(count: int, of_numbers: bool) -> None:
