@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.client_software import names_software
 from kafkapy.protocol.compile import decoder
 from kafkapy.protocol.headers import RequestHeader, decode_request_header, encode_response
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
@@ -46,7 +47,8 @@ class SaslEvent(Enum):
 
     VERSIONS = auto()
     UNKNOWN_VERSIONS = auto()
-    """ApiVersions in a version that is not served: the client asks again."""
+    """ApiVersions in a version that is not served, or whose software has no valid name: the client
+    asks again."""
     MECHANISM = auto()
     OTHER_MECHANISM = auto()
     """Not that of the session which is to go on."""
@@ -158,8 +160,8 @@ class SaslAuthenticator:
     def _handshake_or_versions(self, frame: memoryview) -> SaslStep | None:
         header, body = decode_request_header(frame)
         if header.api_key == ApiKey.API_VERSIONS:
-            known = 0 <= header.api_version <= ApiVersionsRequest.MAX_VERSION
-            self._happened(SaslEvent.VERSIONS if known else SaslEvent.UNKNOWN_VERSIONS)
+            gets_versions = _gets_versions(header, frame, body)
+            self._happened(SaslEvent.VERSIONS if gets_versions else SaslEvent.UNKNOWN_VERSIONS)
             return None
         if header.api_key != ApiKey.SASL_HANDSHAKE:
             raise _Fault(_unexpected(header, "handshake"))
@@ -245,6 +247,14 @@ class SaslAuthenticator:
         good_for_ms = self._server.lifetime_ms
         bounds = [bound for bound in (allowed_ms, good_for_ms) if bound is not None]
         return min(bounds) if bounds else None
+
+
+def _gets_versions(header: RequestHeader, frame: memoryview, body: int) -> bool:
+    version = header.api_version
+    if not 0 <= version <= ApiVersionsRequest.MAX_VERSION:
+        return False
+    request, _ = decoder(ApiVersionsRequest, version)(frame, body)
+    return names_software(request, version)
 
 
 def _unexpected(header: RequestHeader, doing: str) -> str:

@@ -88,6 +88,18 @@ def api_versions(version: int) -> memoryview:
     return memoryview(bytes(frame))[4:]
 
 
+def test_a_client_whose_software_has_no_valid_name_asks_again() -> None:
+    """librdkafka falls back to version 0 then."""
+    client = Client()
+    request = ApiVersionsRequest(client_software_name="c", client_software_version="1.0_beta")
+    frame = memoryview(encode_request(request, 3, 7, "c"))[4:]
+    assert client.authenticator.receive(frame) is None
+    assert client.state is SaslState.HANDSHAKE_OR_VERSIONS_REQUEST
+    assert client.authenticator.receive(api_versions(0)) is None
+    assert client.state is SaslState.HANDSHAKE_REQUEST
+    assert client.shakes_hands().error_code == 0
+
+
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_plain_in_requests(version: int) -> None:
     client = Client()

@@ -10,11 +10,11 @@ that the client means (KIP-1242); the response header stays v0 at every version.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.client_software import names_software
 from kafkapy.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -44,7 +44,6 @@ _OF_SHARE_GROUPS = frozenset(
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     }
 )
-_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def handle(
@@ -67,10 +66,7 @@ def handle(
                 )
             ],
         )
-    if context.version >= 3 and not (
-        _SOFTWARE.fullmatch(request.client_software_name)
-        and _SOFTWARE.fullmatch(request.client_software_version)
-    ):
+    if not names_software(request, context.version):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     if _means_another(cluster, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
