@@ -27,6 +27,7 @@ from kafkapy.security.oauth.server import OAuthBearerServer
 from kafkapy.security.oauth.tokens import BearerToken, IllegalToken, unsecured_rules
 from kafkapy.security.sasl.jaas import jaas_options
 from kafkapy.security.sasl.server import SaslServer
+from kafkapy.server.requests.lasting_work import keep_running
 from kafkapy.server.security.refreshed_value import RefreshedValue, Rhythm
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class OAuth:
         while self._new:
             kept = self._new.pop()
             await kept.start()
-            spawn(kept.run())
+            spawn(_kept_fresh(kept))
 
     async def go_on(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         """The same for what is new since: keys that cannot be had are asked for again, and until
@@ -78,7 +79,7 @@ class OAuth:
                 await kept.start()
             except ConfigError as error:
                 logger.error("%s", error)
-            spawn(kept.run())
+            spawn(_kept_fresh(kept))
 
     # clients of a listener
 
@@ -195,6 +196,10 @@ class OAuth:
     def _refresh_in_ms(self, settings: LoginSettings, token: BearerToken) -> int:
         chance = self._random.below(1000) / 1000
         return settings.window.delay_ms(token, self._clock.time_ms(), chance)
+
+
+def _kept_fresh(kept: RefreshedValue[Any]) -> Coroutine[Any, Any, None]:
+    return keep_running(kept.what, kept.run, logger, kept.refresh_soon)
 
 
 def _claim_name(properties: PrefixedProperties, name: str, default: str) -> str:

@@ -16,6 +16,7 @@ from kafkapy.security.oauth.client import first_message
 from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
 from kafkapy.security.oauth.login import MODULE
 from kafkapy.security.oauth.tokens import BearerToken, encode_unsecured
+from kafkapy.server.requests import lasting_work
 from kafkapy.server.security.oauth import HANDLER, JWKS_URL, OAuth
 from tests.harness.cores.ports import ManualClock, SeededRandom
 from tests.harness.scripted.scripted_node import in_loop
@@ -46,11 +47,15 @@ class World:
         self.issuer = Signer()
         self.asked: list[str] = []
         self.is_away = False
+        self.fault: Exception | None = None  # once
         self.running: list[asyncio.Task[None]] = []
         self.oauth = OAuth(self.clock, SeededRandom(1), self.fetch)
 
     def fetch(self, request: HttpRequest) -> bytes:
         self.asked.append(request.url)
+        if self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
         if self.is_away:
             raise FetchFailed("nobody is there", is_final=True)
         if request.url == TOKEN:
@@ -120,6 +125,29 @@ def test_keys_are_fetched_and_follow_the_issuer() -> None:
             task.cancel()
 
     in_loop(scenario)
+
+
+def test_a_fault_that_nobody_expected_does_not_end_the_fetching_of_keys(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After the issuer's next key nobody could log in, until the broker was restarted."""
+    monkeypatch.setattr(lasting_work, "FAULT_BACKOFF_S", 0)
+
+    async def scenario() -> None:
+        world = World()
+        begin = world.oauth.accepting(signing())
+        await world.oauth.start(world.spawn)
+        world.issuer.rotate("second")
+        value = world.token()
+        world.fault = RuntimeError("can't start new thread")
+        while world.logs_in(begin, value) is None:
+            assert not any(task.done() for task in world.running)
+            await asyncio.sleep(0)
+        for task in world.running:
+            task.cancel()
+
+    in_loop(scenario)
+    assert "failed, and begins anew" in caplog.text
 
 
 def test_listeners_that_ask_alike_share_their_keys() -> None:
