@@ -28,7 +28,7 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.config.config_documentation import broker_text, topic_text
 from kafkapy.server.config.dynamic_config import DynamicConfig
-from kafkapy.server.requests.turns import ROW_UNITS, Turns
+from kafkapy.server.requests.turns import ROW_UNITS, Turns, pieces
 
 logger = logging.getLogger("kafka.server.ConfigHelper")
 
@@ -59,8 +59,13 @@ class Handler:
                 resource_name=resource.resource_name,
             )
             results.append(row)
+            keys: set[str] = set()
+            for few in pieces(resource.configuration_keys or ()):
+                keys.update(few)
+                await pace.spend(len(few))
             try:
-                row.configs = _configs(self._entries(resource, found), resource, request)
+                entries = self._entries(resource, found, keys or None)  # no choice is all
+                row.configs = _configs(entries, resource, request)
             except ApiError as error:
                 row.error_code = error.code
                 row.error_message = error.own_message or ""
@@ -83,10 +88,12 @@ class Handler:
         ]
 
     def _entries(
-        self, resource: DescribeConfigsResource, elsewhere: Mapping[str, Mapping[str, str]]
+        self,
+        resource: DescribeConfigsResource,
+        elsewhere: Mapping[str, Mapping[str, str]],
+        keys: set[str] | None,
     ) -> list[ConfigEntry]:
         name = resource.resource_name
-        keys = resource.configuration_keys or None  # an empty list is no choice either
         if resource.resource_type == ResourceType.TOPIC:
             validate_topic_name(name)
             if name not in self.metadata.image.topics:

@@ -27,7 +27,7 @@ from tests.harness.scripted.admins import metadata, store
 
 
 @pytest.mark.parametrize(
-    ("keys", "wanted"), [(None, None), ([], None), (["retention.ms"], ["retention.ms"])]
+    ("keys", "wanted"), [(None, None), ([], None), (["retention.ms"], {"retention.ms"})]
 )
 @pytest.mark.parametrize(
     ("kind", "name"),
@@ -40,7 +40,7 @@ from tests.harness.scripted.admins import metadata, store
     ],
 )
 def test_no_keys_are_all_keys(
-    kind: ResourceType, name: str, keys: list[str] | None, wanted: list[str] | None
+    kind: ResourceType, name: str, keys: list[str] | None, wanted: set[str] | None
 ) -> None:
     """An empty list too (`kafka.server.ConfigHelper`)."""
     configs = MagicMock()
@@ -55,6 +55,40 @@ def test_no_keys_are_all_keys(
     assert response.results[0].error_code == 0
     _, args, named = configs.method_calls[0]
     assert [*args, *named.values()][-1] == wanted
+
+
+class Key(str):
+    """Counts how often a key is compared with another."""
+
+    __slots__ = ()
+    looks = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Key.looks += 1
+        return str.__eq__(self, other)
+
+
+def test_many_keys_are_not_compared_with_each_config() -> None:
+    """A million keys of one resource kept the event loop for seconds."""
+    Key.looks = 0
+    keys: list[str] = [Key(f"key-{number}") for number in range(2000)]
+    handler = Handler(
+        DynamicConfig(KafkaConfig({})),
+        Mock(catch_up=AsyncMock(return_value={})),
+        metadata(("t",)),
+        1,
+        Turns(),
+    )
+    resource = DescribeConfigsResource(
+        resource_type=ResourceType.BROKER,
+        resource_name="1",
+        configuration_keys=[*keys, "log.retention.ms"],
+    )
+    request = DescribeConfigsRequest(resources=[resource])
+    response = asyncio.run(handler.handle(request_context(32, 4), request))
+    assert [row.name for row in response.results[0].configs] == ["log.retention.ms"]
+    assert Key.looks < 2 * len(keys)
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
