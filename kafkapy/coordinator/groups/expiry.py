@@ -57,12 +57,13 @@ def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[Topic
 def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_ms: int) -> int:
     """These partitions exist no more: forget every group's offsets of them; return how many. Those
     of groups that are being loaded go when they are."""
+    gone = dict.fromkeys(partitions)
     for held in core.registry.partitions.values():
         if held.loading:
-            held.deleted.update(partitions)
+            held.deleted |= gone
     removed = 0
     for group in _offset_groups(core):
-        removed += core.expire_offsets(group, partitions, time_ms)
+        removed += core.expire_offsets(group, group.offsets.among(gone), time_ms)
     return removed
 
 

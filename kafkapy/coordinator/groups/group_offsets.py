@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -116,6 +116,13 @@ class GroupOffsets:
         for pending in self.transactional.values():
             known.update(dict.fromkeys(pending))
         return list(known)
+
+    def among(self, partitions: Mapping[TopicPartition, None]) -> Collection[TopicPartition]:
+        """Those of `partitions` that may be known, or all if they are few. A topic that is deleted
+        may have thousands, and there may be thousands of groups that never used it."""
+        if len(partitions) <= len(self.committed):
+            return partitions.keys()
+        return [partition for partition in self.partitions if partition in partitions]
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Forget these, wherever they are; return those that have a record, or will have one."""

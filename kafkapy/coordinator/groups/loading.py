@@ -227,7 +227,8 @@ def finish_loading(core: Core, now_ms: int, partition: int) -> None:
     held.loading = False
     for group in list(held.groups.values()) if held.deleted else ():
         if group.holds_offsets:
-            core.expire_offsets(group, held.deleted, core.clock.time_ms())
+            gone = group.offsets.among(held.deleted)
+            core.expire_offsets(group, gone, core.clock.time_ms())
     held.deleted.clear()
     core.log.info(
         "Finished loading %d groups from %s-%d", len(held.groups), GROUP_METADATA_TOPIC, partition

@@ -26,7 +26,7 @@ class OffsetsPartition:
     groups: dict[str, Group] = field(default_factory=dict)
     open_transactions: dict[int, set[str]] = field(default_factory=dict)
     """The groups in which each producer has offsets pending."""
-    deleted: set[TopicPartition] = field(default_factory=set)
+    deleted: dict[TopicPartition, None] = field(default_factory=dict)
     """Partitions that were deleted during the load, whose offsets go when it ends."""
 
 
