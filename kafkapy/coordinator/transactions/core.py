@@ -5,7 +5,7 @@ to the log. Kafka: `TransactionStateManager`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -150,22 +150,33 @@ class Core:
         version = 1 if max(self.version(), to.client_version) >= 1 else 0
         self._append(transaction, to.state, transaction_value(to, version), accepted, stored)
 
-    def bury(self, transaction: Transaction) -> None:
-        """Remove an id after its tombstone is in the log."""
-        name = transaction.transactional_id
-        to = transaction.prepare_death()
+    def bury(self, index: int, transactions: Collection[Transaction]) -> None:
+        """Remove ids of one partition after their tombstones are in the log, in one batch."""
+        held, time_ms = self.partitions[index], self.clock.time_ms()
+        records = []
+        for transaction in transactions:
+            transaction.prepare_death()
+            records.append(RecordData(transaction_key(transaction.transactional_id), None, time_ms))
 
-        def accepted() -> None:
-            del self.partitions[self.partition_for(name)].transactions[name]
-            self.log.info("Transactional id %s expired", name)
+        def appended(_now_ms: int, error: ErrorCode, _base_offset: int) -> None:
+            if self.partitions.get(index) is not held:
+                return  # its present coordinator has them, or their tombstones
+            for transaction in transactions:
+                if error is ErrorCode.NONE:
+                    del held.transactions[transaction.transactional_id]
+                    self.log.info("Transactional id %s expired", transaction.transactional_id)
+                else:
+                    transaction.abandon()
+            if error is not ErrorCode.NONE:
+                self.log.info("%d ids could not be removed: %s", len(records), error.name)
 
-        self._append(transaction, to.state, None, accepted, lambda _now_ms, _error: None)
+        self.outbox.append(index, held.leader_epoch, records, appended)
 
     def _append(
         self,
         transaction: Transaction,
         state: TransactionState,
-        value: bytes | None,
+        value: bytes,
         accepted: Callable[[], None],
         stored: Stored,
     ) -> None:

@@ -8,6 +8,9 @@ transaction: it would add the next one to it, or report it as committed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Final
+
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Producer, Token
 from kafkapy.coordinator.transactions import ends
@@ -29,6 +32,10 @@ from kafkapy.coordinator.transactions.state import (
     Transition,
     is_epoch_exhausted,
 )
+
+_TOMBSTONE_BYTES: Final = 16
+_BATCH_BYTES: Final = 64 * 1024
+"""Of the tombstones in one batch: far less than any limit of the topic."""
 
 # InitProducerId
 
@@ -176,10 +183,28 @@ def verify_partitions(core: Core, token: Token, request: VerifyPartitions) -> No
 def expire_ids(core: Core) -> None:
     """Remove transactional ids that were unused for long, once their tombstones are in the log."""
     before_ms = core.clock.time_ms() - core.config.transactional_id_expiration_ms
-    for transaction in list(core.loaded()):
-        if (
-            transaction.state in AT_REST
+    for index, held in core.partitions.items():
+        expired = [
+            transaction
+            for transaction in held.transactions.values()
+            if not held.loading
+            and transaction.state in AT_REST
             and transaction.pending is None
             and transaction.last_update_ms <= before_ms
-        ):
-            core.bury(transaction)
+        ]
+        for few in _batches(expired):
+            core.bury(index, few)
+
+
+def _batches(transactions: Iterable[Transaction]) -> Iterator[list[Transaction]]:
+    """Many ids may expire in one go, and an append of their own for each would stop the broker."""
+    batch: list[Transaction] = []
+    size = 0
+    for transaction in transactions:
+        batch.append(transaction)
+        size += len(transaction.transactional_id) + _TOMBSTONE_BYTES
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -326,3 +326,41 @@ def test_an_id_does_not_expire_without_its_tombstone(shell: TransactionShell) ->
     shell.perform(shell.coordinator.expire_ids(shell.now_ms))
     shell.append_error = ErrorCode.NONE
     assert shell.add(producer, T0) is ErrorCode.NONE
+
+
+def test_ids_that_expire_together_are_one_batch(shell: TransactionShell) -> None:
+    """An append for each would stop the broker for as long as they take: an application that makes
+    its ids anew has thousands."""
+    for number in range(1_000):
+        shell.begin(f"idle-{number}")
+    shell.clock.now_ms += shell.config.transactional_id_expiration_ms
+    effects = shell.coordinator.expire_ids(shell.now_ms)
+    assert [len(append.records) for append in effects.appends] == [1_000]
+    assert shell.init("idle-0").error is ErrorCode.CONCURRENT_TRANSACTIONS
+    shell.perform(effects)
+    assert not shell.coordinator.ids_by_state()
+
+
+def test_long_ids_that_expire_together_fit_into_their_batches(shell: TransactionShell) -> None:
+    for number in range(100):
+        shell.begin(f"{number}".zfill(30_000))
+    shell.clock.now_ms += shell.config.transactional_id_expiration_ms
+    effects = shell.coordinator.expire_ids(shell.now_ms)
+    sizes = [sum(len(r.key or b"") for r in append.records) for append in effects.appends]
+    assert max(sizes) < 100_000
+    shell.perform(effects)
+    assert not shell.coordinator.ids_by_state()
+
+
+def test_ids_whose_coordinator_moves_before_their_tombstones_are_stored_stay_with_the_next(
+    shell: TransactionShell,
+) -> None:
+    shell.begin("one")
+    shell.begin("two")
+    shell.clock.now_ms += shell.config.transactional_id_expiration_ms
+    shell.held = []
+    shell.perform(shell.coordinator.expire_ids(shell.now_ms))
+    shell.lead(2)
+    shell.release()
+    assert shell.describe("one").state == shell.describe("two").state == "Empty"
+    assert shell.init("one").error is ErrorCode.NONE
