@@ -5,6 +5,7 @@ to the log. Kafka: `TransactionStateManager`.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -72,7 +73,9 @@ class Core:
 
     `clock` is the wall clock for records. `num_partitions` is that of `__transaction_state`.
     `version` returns the cluster's transaction version.
-    `unmarked` is by transactional id. `later` has the functions to call at a later `now_ms`.
+    `unmarked` is by transactional id. `later` has the functions to call at a later `now_ms`, the
+    earliest first, because all wait equally long: there are as many as decisions that wait for a
+    partition without a leader.
     """
 
     config: TransactionConfig
@@ -84,7 +87,7 @@ class Core:
     outbox: Outbox[TransactionResult] = field(default_factory=Outbox)
     partitions: dict[int, StatePartition] = field(default_factory=dict)
     unmarked: dict[str, Unmarked] = field(default_factory=dict)
-    later: list[tuple[int, Callable[[int], None]]] = field(default_factory=list)
+    later: deque[tuple[int, Callable[[int], None]]] = field(default_factory=deque)
     markers: list[Markers] = field(default_factory=list)
     want_producer_id: list[tuple[Token, InitProducerId | EndTransaction]] = field(
         default_factory=list

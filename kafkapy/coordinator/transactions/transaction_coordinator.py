@@ -134,16 +134,15 @@ class TransactionCoordinator:
 
     def next_deadline_ms(self) -> int | None:
         """The time at which `on_time` is due. Any call may change it."""
-        return min((due_ms for due_ms, _ in self._core.later), default=None)
+        later = self._core.later
+        return later[0][0] if later else None
 
     def on_time(self, now_ms: int) -> TransactionEffects:
         """Do everything that is due."""
-        later, self._core.later = self._core.later, []
-        for due_ms, action in later:
-            if due_ms <= now_ms:
-                action(now_ms)
-            else:
-                self._core.later.append((due_ms, action))
+        later = self._core.later
+        while later and later[0][0] <= now_ms:
+            _, action = later.popleft()
+            action(now_ms)
         return self._core.take()
 
     def abort_timed_out(self, _now_ms: int) -> TransactionEffects:

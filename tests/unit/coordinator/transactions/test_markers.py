@@ -8,6 +8,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.markers import RETRY_BACKOFF_MS
 from kafkapy.coordinator.transactions.state import TransactionState
+from tests.harness.cores.call_counts import assert_at_most
 from tests.harness.cores.transaction_shell import T0, T1, TransactionShell
 
 
@@ -69,6 +70,31 @@ def test_a_marker_that_was_not_written_is_tried_again(
     shell.mark()
     assert shell.state == "CompleteCommit"
     assert shell.coordinator.num_leaderless() == 0
+
+
+def test_many_that_wait_for_a_leader_cost_each_other_nothing(shell: TransactionShell) -> None:
+    """The shell asks for the next deadline after each answer."""
+    coordinator = shell.coordinator
+    for number in range(200):
+        name = f"id-{number}"
+        producer = shell.begin(name)
+        shell.add(producer, T0, name=name)
+        shell.end(producer, name=name)
+    decisions = list(shell.markers)
+    shell.markers.clear()
+
+    def ask_all() -> None:
+        for decision in decisions:
+            errors = {T0: ErrorCode.LEADER_NOT_AVAILABLE}
+            coordinator.markers_written(shell.now_ms, decision, errors)
+            assert coordinator.next_deadline_ms() == shell.now_ms + RETRY_BACKOFF_MS
+
+    assert_at_most(50, ask_all, len(decisions))
+    assert coordinator.num_leaderless() == len(decisions)
+    shell.pass_time(RETRY_BACKOFF_MS)
+    assert len(shell.markers) == len(decisions)
+    shell.mark()
+    assert coordinator.num_leaderless() == 0
 
 
 @pytest.mark.parametrize(
