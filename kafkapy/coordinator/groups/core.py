@@ -120,11 +120,12 @@ class Core:
         """Append these commits as one batch; they count once that is done, or with the marker of
         the `producer` in whose transaction they are."""
         producer_id = NO_PRODUCER_ID if producer is None else producer.producer_id
-        self.registry.note_transaction(group, producer_id)
 
         def appended(_now_ms: int, error: ErrorCode, base_offset: int) -> None:
             if error is ErrorCode.NONE:
                 group.offsets.succeed(commits, base_offset, producer_id)
+                # Not before: the marker of an earlier transaction may come until now.
+                self.registry.note_transaction(group, producer_id)
             else:
                 group.offsets.fail(commits, is_in_log=base_offset != UNKNOWN_LOG_OFFSET)
             stored(OFFSET_STORE_ERRORS.get(error, error))

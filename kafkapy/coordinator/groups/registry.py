@@ -79,9 +79,9 @@ class GroupRegistry:
         del self.partitions[group.partition].groups[group.group_id]
 
     def note_transaction(self, group: Group, producer_id: int) -> None:
-        """The group has offsets, or will, in the transaction of this producer, if it is one."""
-        if producer_id != NO_PRODUCER_ID:
-            held = self.partitions[group.partition]
+        """The group has offsets in the transaction of this producer, if it is one."""
+        held = self.partitions.get(group.partition)
+        if held is not None and producer_id != NO_PRODUCER_ID:
             held.open_transactions.setdefault(producer_id, set()).add(group.group_id)
 
     def leader_epoch(self, group: Group) -> int:

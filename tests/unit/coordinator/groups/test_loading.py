@@ -158,6 +158,32 @@ def test_transactional_offsets_load_as_pending() -> None:
     coordinator.end_transaction(7, PRODUCER, committed=True)
 
 
+def test_a_late_marker_does_not_keep_the_next_one_from_offsets_on_their_way() -> None:
+    """A coordinator that got no answer sends a marker twice. The second may come when the producer
+    has begun the next transaction."""
+    shell = GroupShell()
+    shell.hold()
+    shell.commit(5, producer=Producer(PRODUCER, 0))
+    shell.coordinator.end_transaction(0, PRODUCER, committed=True)
+    shell.release()
+    assert fetched(shell.coordinator, stable=True).error is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    shell.coordinator.end_transaction(0, PRODUCER, committed=True)
+    assert fetched(shell.coordinator, stable=True).offset == 5
+
+
+def test_offsets_that_are_stored_after_their_coordinator_moved_are_the_next_ones() -> None:
+    shell = GroupShell()
+    shell.hold()
+    shell.commit(5, producer=Producer(PRODUCER, 0))
+    shell.perform(shell.coordinator.unload(0, 6))
+    shell.release()
+    coordinator = shell.coordinator
+    coordinator.start_loading(0, 7)
+    coordinator.finish_loading(0, 0)
+    coordinator.end_transaction(0, PRODUCER, committed=True)
+    assert fetched(coordinator) == FetchedOffset()
+
+
 def test_a_deleted_group_is_not_back_with_the_marker_of_a_transaction() -> None:
     shell = GroupShell()
     shell.commit(5, producer=Producer(PRODUCER, 0))
