@@ -5,48 +5,60 @@ Version notes: one member below v3; many from v3 on, also by instance id (KIP-34
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.messages import LeaveGroup, LeaveGroupResult, LeavingMember
 from kafkapy.protocol.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
+    MemberIdentity,
     MemberResponse,
 )
+from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
+from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces, worked
 
 
 def handle(
     groups: GroupService, context: RequestContext, request: LeaveGroupRequest
-) -> Work[LeaveGroupResponse]:
-    """Remove members from a group, a few at a time."""
+) -> Work[Outcome[LeaveGroupResponse]]:
+    """Remove members from a group, a few at a time. In a consumer group that waits for the log."""
     if context.version < 3:
         leave = LeaveGroup(request.group_id, [LeavingMember(request.member_id)])
-        return groups.answer(groups.coordinator.leave_group, leave, _of_one)
-    response = LeaveGroupResponse()
-    for few in pieces(request.members) if request.members else [[]]:
-        members = [LeavingMember(m.member_id, m.group_instance_id, m.reason) for m in few]
-        leave = LeaveGroup(request.group_id, members)
-        part = groups.answer(groups.coordinator.leave_group, leave, _response)
-        yield ROW_UNITS * len(few)
-        response.error_code = part.error_code
-        response.members += part.members
-    return response
+        return (yield from worked(groups.call(groups.coordinator.leave_group, leave, _of_one)))
+    rows = pieces(request.members) if request.members else [[]]
+    starts = [partial(_leave, groups, request.group_id, few) for few in rows]
+    return (yield from gather(starts, _response, ROW_UNITS * ROWS_AT_ONCE))
+
+
+def _leave(
+    groups: GroupService,
+    group_id: str,
+    rows: Sequence[MemberIdentity],
+    answered: Callable[[LeaveGroupResult], None],
+) -> None:
+    members = [LeavingMember(m.member_id, m.group_instance_id, m.reason) for m in rows]
+    groups.ask(groups.coordinator.leave_group, LeaveGroup(group_id, members), answered)
 
 
 def _of_one(result: LeaveGroupResult) -> LeaveGroupResponse:
     return LeaveGroupResponse(error_code=result.error or result.members[0][1])
 
 
-def _response(result: LeaveGroupResult) -> LeaveGroupResponse:
+def _response(results: Sequence[LeaveGroupResult]) -> LeaveGroupResponse:
     return LeaveGroupResponse(
-        error_code=result.error,
+        error_code=next((each.error for each in results if each.error), ErrorCode.NONE),
         members=[
             MemberResponse(
                 member_id=member.member_id,
                 group_instance_id=member.group_instance_id,
                 error_code=code,
             )
+            for result in results
             for member, code in result.members
         ],
     )
