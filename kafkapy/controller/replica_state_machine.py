@@ -65,7 +65,8 @@ class ReplicaStateMachine:
             ControllerMoved: another broker is the controller; nothing more was sent.
         """
         by_broker: dict[int, list[TopicPartition]] = {}
-        for replica in sorted(replicas):
+        # A set: a topic's znode may name a replica twice.
+        for replica in sorted(set(replicas)):
             if self._is_valid(replica, target):
                 by_broker.setdefault(replica.replica, []).append(replica.topic_partition)
         batch = RequestBatch(self._config.broker_id, self._context, self._sender)

@@ -26,3 +26,11 @@ def test_an_answer_for_an_earlier_life_of_a_broker_halts_nothing() -> None:
     answer(epoch, ErrorCode.NONE)
     assert not cluster.controller.context.has_topic("t")
     assert cluster.paths("/brokers/topics/") == []
+
+
+def test_a_topic_whose_znode_names_a_replica_twice_is_deleted() -> None:
+    cluster = Cluster(1, 2)
+    cluster.create_topic("t", {0: (1, 1)})
+    cluster.delete_topic("t")
+    assert cluster.paths("/brokers/topics") == ["/brokers/topics"]
+    assert cluster.controller.context.topics == []
