@@ -171,17 +171,24 @@ async def _begin(
     state = context.leadership.get(partition)
     if state is not None:
         if not context.is_replica_online(state.leader, partition):
+            # An unclean election may choose an arriving replica, which must exist by then.
+            await _add(parts, partition)
             # A topic that waits for its deletion gets no leader elsewhere, and would wait forever.
             await parts.partitions.handle([partition], PartitionState.ONLINE)
         await _announce(parts, partition)
-    everywhere = context.replicas_of_partitions([partition])
-    new = [replica for replica in everywhere if not _exists(context, replica)]
-    await parts.replicas.handle(new, ReplicaState.NEW)
+    await _add(parts, partition)
     if state is None:
         # There never was a leader, so there is no data: any live replica may be the first.
         await parts.partitions.handle([partition], PartitionState.ONLINE)
         if await _is_complete(parts, partition, assignment):
             await _complete(parts, partition, assignment)
+
+
+async def _add(parts: ControllerParts, partition: TopicPartition) -> None:
+    """Step A2, for those of AR that do not exist yet."""
+    everywhere = parts.context.replicas_of_partitions([partition])
+    new = [replica for replica in everywhere if not _exists(parts.context, replica)]
+    await parts.replicas.handle(new, ReplicaState.NEW)
 
 
 async def _complete(

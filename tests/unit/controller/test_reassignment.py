@@ -91,6 +91,20 @@ def test_partitions_added_at_the_same_time_are_not_lost() -> None:
     assert cluster.state("t", 1).startswith("2 [2] ")
 
 
+def test_a_replica_that_leads_as_soon_as_it_is_added_exists() -> None:
+    """Else its topic could not be deleted, nor the broker sent the partition after a restart."""
+    cluster = prepared(3, 1, 2, replicas=(1,))
+    cluster.brokers[3].config.unclean_leader_election_enable = True
+    cluster.kill(1)
+    reassign(cluster, (1, 2))
+    assert cluster.state("t").startswith("2 [2] ")
+    cluster.restart(2)
+    assert 2 in {b for b in holders(cluster) if cluster.brokers[b].replicas[T0] >= 0}
+    cluster.delete_topic("t")
+    cluster.restart(1)
+    assert run(cluster.store.topics.names()) == []
+
+
 MOVES: dict[str, tuple[tuple[Target, ...], Target, str]] = {
     # what happened before, the request that is interrupted, where everything ends
     "move": ((), (4, 5, 6), "4,5,6"),
