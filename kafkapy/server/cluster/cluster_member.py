@@ -230,6 +230,7 @@ class ClusterMember:
             try:
                 await self._connection.reconnect()
                 await self._register(expired)
+                await self._receiver.forget_deleted_topics()
                 await self._config_changes.apply_all()
                 await self._config_changes.process()
                 for each in self._followed:

@@ -16,7 +16,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafkapy.common.cluster_state import (
+    LEADER_DURING_DELETE,
     CommandResult,
+    LeaderAndIsr,
     LeaderAndIsrCommand,
     LeaderAndIsrPartition,
     StopReplicaCommand,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 _LOGGED_ROWS = 20
+_DELETED = LeaderAndIsr(LEADER_DURING_DELETE, 0, (), 0, 0)
 Command = LeaderAndIsrCommand | UpdateMetadataCommand | StopReplicaCommand
 _Row = LeaderAndIsrPartition | UpdateMetadataPartition | StopReplicaPartition
 
@@ -97,6 +100,26 @@ class ControlRequestHandler:
             if not result.error and not isinstance(command, UpdateMetadataCommand):
                 result.partition_errors |= refused
             return result
+
+    async def forget_deleted_topics(self) -> None:
+        """Forget topics that were deleted while this broker had no registration: the controller
+        then sends it those that exist. Kafka's brokers keep the others until they are restarted.
+        """
+        known = self._metadata.image.topics
+        left = set(await self._store.topics.names())
+        async with self._in_order:
+            image = self._metadata.image
+            rows = [
+                UpdateMetadataPartition(name, topic.topic_id, index, _DELETED, ())
+                for name, topic in known.items()
+                if name not in left and image.topics.get(name) is topic
+                for index in topic.partitions
+            ]
+            if rows:
+                epochs = self._replicas.controller_epoch, self.broker_epoch
+                live = list(image.brokers.values())
+                command = UpdateMetadataCommand(image.controller_id, *epochs, rows, live)
+                self._update_metadata(command, next(self._own_correlation_ids))
 
     async def _apply(self, command: Command, correlation_id: int) -> CommandResult:
         match command:

@@ -16,9 +16,9 @@ from tests.harness.cores.ports import ManualClock
 from tests.harness.scripted import admins
 
 
-def member(store: ZkStore) -> ClusterMember:
+def member(store: ZkStore, nothing: Any = None) -> ClusterMember:
     """Broker 1, whose other parts do nothing."""
-    nothing: Any = MagicMock()
+    nothing = nothing or MagicMock()
     nothing.start = AsyncMock()
     return ClusterMember(
         KafkaConfig({"log.dirs": "/d", "broker.id": "1"}),
@@ -57,3 +57,20 @@ def test_endpoints_that_change_while_it_registers_are_registered(
         return found.broker.endpoints
 
     assert asyncio.run(scenario()) == (Endpoint("PLAINTEXT", "new", 1),)
+
+
+def test_a_broker_with_a_new_session_forgets_what_was_deleted_meanwhile() -> None:
+    async def scenario() -> AsyncMock:
+        parts: Any = MagicMock()
+        for each in (parts.start, parts.reconnect, parts.apply_all, parts.process):
+            each.side_effect = AsyncMock()
+        parts.forget_deleted_topics = AsyncMock()
+        parts.zookeeper.session_id = 7
+        made = member(admins.store(brokers=()), parts)
+        await made.join((), AsyncMock())
+        expired = parts.on_session_expired.call_args[0][0]
+        expired()
+        await parts.call_args[0][0]
+        return parts.forget_deleted_topics
+
+    asyncio.run(scenario()).assert_awaited_once()

@@ -16,6 +16,7 @@ from kafkapy.common.cluster_state import (
     LeaderAndIsrCommand,
     StopReplicaCommand,
     StopReplicaPartition,
+    TopicDescription,
     UpdateMetadataCommand,
     UpdateMetadataPartition,
 )
@@ -213,6 +214,18 @@ class SlowConfigs:
         if self.failure is not None:
             raise self.failure
         return {}
+
+
+def test_topics_that_were_deleted_during_an_expired_session_are_forgotten(
+    receiving: Receiving,
+) -> None:
+    run(receiving.store.topics.create(TopicDescription("t", TOPIC_ID, {0: (1,)})))
+    receiving.apply(metadata("t", "u"))
+    run(receiving.receiver.forget_deleted_topics())
+    image = receiving.parts.metadata.image
+    assert sorted(image.topics) == ["t"]
+    assert list(image.brokers) == [1]
+    assert image.controller_id == 1
 
 
 def test_what_comes_after_a_leader_and_isr_waits_while_it_reads_configs(
