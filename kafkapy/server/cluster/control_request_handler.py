@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from kafkapy.zk.stores.znodes import ZnodeError
 
 if TYPE_CHECKING:
     from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.metadata.image import TopicImage
     from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
     from kafkapy.server.config.dynamic_config import DynamicConfig
     from kafkapy.server.replicas.replica_manager import ReplicaManager
@@ -71,6 +72,7 @@ class ControlRequestHandler:
         self._store = store
         self._in_order = asyncio.Lock()  # fair: who asks first is first
         self._own_correlation_ids = itertools.count()
+        self._followed_epoch = -1
         self.broker_epoch = -1
         self.on_controller_change: Callable[[], None] = lambda: None
 
@@ -96,16 +98,39 @@ class ControlRequestHandler:
             if refused:
                 legal = [row for row in command.partitions if _key(row) not in refused]
                 command = replace(command, partitions=legal)  # type: ignore[arg-type]
+            known = self._metadata.image.topics
             result = await self._apply(command, correlation_id)
             if not result.error and not isinstance(command, UpdateMetadataCommand):
                 result.partition_errors |= refused
-            return result
+        if isinstance(command, UpdateMetadataCommand) and not result.error:
+            await self._follow_controller(command.controller_epoch, known)
+        return result
+
+    async def _follow_controller(
+        self, controller_epoch: int, known: Mapping[str, TopicImage]
+    ) -> None:
+        """Forget what an earlier controller deleted of the known topics, if this one is new.
+
+        That one may have ended before it could say so, and this one does not know of it.
+        """
+        if controller_epoch <= self._followed_epoch:
+            return
+        try:
+            if known:
+                await self._forget_deleted(known)
+        except KafkapyError as error:
+            logger.error("Cannot look for topics that were deleted: %s", error)
+        else:
+            self._followed_epoch = controller_epoch
 
     async def forget_deleted_topics(self) -> None:
         """Forget topics that were deleted while this broker had no registration: the controller
         then sends it those that exist. Kafka's brokers keep the others until they are restarted.
         """
-        known = self._metadata.image.topics
+        await self._forget_deleted(self._metadata.image.topics)
+
+    async def _forget_deleted(self, known: Mapping[str, TopicImage]) -> None:
+        """Forget those of the known topics that are deleted and were not heard of since."""
         left = set(await self._store.topics.names())
         async with self._in_order:
             image = self._metadata.image

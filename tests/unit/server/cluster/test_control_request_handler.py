@@ -228,6 +228,15 @@ def test_topics_that_were_deleted_during_an_expired_session_are_forgotten(
     assert image.controller_id == 1
 
 
+def test_what_a_controller_deleted_is_forgotten_with_the_next_one(receiving: Receiving) -> None:
+    run(receiving.store.topics.create(TopicDescription("t", TOPIC_ID, {0: (1,)})))
+    receiving.apply(metadata())
+    receiving.apply(metadata("t", "u"))
+    assert sorted(receiving.parts.metadata.image.topics) == ["t", "u"]
+    receiving.apply(metadata(controller_epoch=2))
+    assert sorted(receiving.parts.metadata.image.topics) == ["t"]
+
+
 def test_what_comes_after_a_leader_and_isr_waits_while_it_reads_configs(
     receiving: Receiving,
 ) -> None:
