@@ -131,13 +131,13 @@ class ControlRequestHandler:
 
     async def _forget_deleted(self, known: Mapping[str, TopicImage]) -> None:
         """Forget those of the known topics that are deleted and were not heard of since."""
-        left = set(await self._store.topics.names())
+        deleted = await self._store.topics.deleted(known)
         async with self._in_order:
             image = self._metadata.image
             rows = [
                 UpdateMetadataPartition(name, topic.topic_id, index, _DELETED, ())
                 for name, topic in known.items()
-                if name not in left and image.topics.get(name) is topic
+                if name in deleted and image.topics.get(name) is topic
                 for index in topic.partitions
             ]
             if rows:

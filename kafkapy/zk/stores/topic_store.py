@@ -26,7 +26,9 @@ from kafkapy.zk.stores.znodes import (
     encode_topic,
 )
 from kafkapy.zk.zookeeper import (
+    ANY_VERSION,
     BadVersion,
+    Check,
     Create,
     Delete,
     Get,
@@ -68,6 +70,19 @@ class TopicStore:
     async def names(self, watch: Watch | None = None) -> list[str]:
         """Every topic, sorted. A child with an invalid topic name is logged and left out."""
         return self._stray.leave_out(await self._zk.children(paths.TOPICS, watch))
+
+    async def deleted(self, topics: Iterable[str]) -> set[str]:
+        """Those of the topics that have no znode any more. The leader is asked of each that this
+        broker's server, which may lag, does not have.
+        """
+        found, there = set(), set(await self.names())
+        for topic in topics:
+            if topic not in there:
+                try:
+                    await self._zk.multi([Check(paths.topic(topic), ANY_VERSION)])
+                except NoNode:
+                    found.add(topic)
+        return found
 
     async def exists(self, topic: str) -> bool:
         """Whether the topic has a znode."""

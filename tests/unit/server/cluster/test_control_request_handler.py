@@ -228,6 +228,21 @@ def test_topics_that_were_deleted_during_an_expired_session_are_forgotten(
     assert image.controller_id == 1
 
 
+def test_a_topic_that_this_brokers_zookeeper_does_not_have_yet_is_not_forgotten(
+    receiving: Receiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its server may lag behind the one that the controller wrote to."""
+    run(receiving.store.topics.create(TopicDescription("t", TOPIC_ID, {0: (1,)})))
+    receiving.apply(metadata("t", "u"))
+
+    async def children_before(path: str, watch: object = None) -> list[str]:
+        return []
+
+    monkeypatch.setattr(receiving.store.zookeeper, "children", children_before)
+    run(receiving.receiver.forget_deleted_topics())
+    assert sorted(receiving.parts.metadata.image.topics) == ["t"]
+
+
 def test_what_a_controller_deleted_is_forgotten_with_the_next_one(receiving: Receiving) -> None:
     run(receiving.store.topics.create(TopicDescription("t", TOPIC_ID, {0: (1,)})))
     receiving.apply(metadata())
