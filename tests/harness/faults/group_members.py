@@ -20,8 +20,10 @@ class Member(Party):
 
     A fatal error, such as that it was fenced, ends it.
 
-    With `commits` a record is consumed once its commit was accepted. `accepted` has the highest
-    offset by partition that a commit was accepted for; `refused` the partitions of others.
+    With `commits` a record is consumed once its commit was accepted. `accepted` has the offsets by
+    partition that commits were accepted for, in the order of the answers: librdkafka sends a commit
+    again that met a coordinator which loads, and a later one may overtake it. `refused` has the
+    partitions of others.
     """
 
     def __init__(self, topic: str, name: str, settings: dict[str, Any], commits: bool) -> None:
@@ -30,7 +32,7 @@ class Member(Party):
         self.assigned: set[int] = set()
         self.revocations = 0
         self.fatal: str | None = None
-        self.accepted: dict[int, int] = {}
+        self.accepted: dict[int, list[int]] = defaultdict(list)
         self.refused: set[int] = set()
         self._commits = commits
         self._consumer = Consumer({**settings, "on_commit": self._committed})
@@ -66,8 +68,7 @@ class Member(Party):
             if each.offset < 0:
                 continue  # nothing was to be committed
             if error is None and each.error is None:
-                before = self.accepted.get(each.partition, 0)
-                self.accepted[each.partition] = max(before, each.offset)
+                self.accepted[each.partition].append(each.offset)
             else:
                 self.refused.add(each.partition)
 
@@ -194,13 +195,15 @@ class Group:
                 offsets[partition].append(offset)
         commits = committed(self._servers, self.name, self._topic, self._partitions)
         for partition, end in enumerate(commits):
-            accepted = max(member.accepted.get(partition, 0) for member in self.lives)
+            answers = [member.accepted[partition] for member in self.lives]
+            accepted = max((each[-1] for each in answers if each), default=0)
             is_refused = any(partition in member.refused for member in self.lives)
             found = sorted(offsets[partition])
             told = (
                 f"group {self.name}, partition {partition}: committed {end}, accepted {accepted},"
                 f" {'some' if is_refused else 'none'} refused, consumed {len(found)} records, of"
-                f" which {len(set(found))} are different, up to {found[-1:]}"
+                f" which {len(set(found))} are different, up to {found[-1:]}; the last answers are"
+                f" for {[each[-5:] for each in answers]}"
             )
             assert end >= accepted, f"a commit is lost: {told}"
             if is_refused:
