@@ -39,7 +39,8 @@ READ_COMMITTED: Final = 1
 class Partition:
     """A hosted partition.
 
-    Fixed: `topic_partition`, `log`, `local_id`, `is_live(broker_id)`. LeaderAndIsr sets the rest.
+    Fixed: `topic_partition`, `log`, `local_id`, `is_live(broker_id)`, `may_be_replaced()`: whether
+    another broker may lead, and this one not have heard of it. LeaderAndIsr sets the rest.
     `topic_id` is zero until the controller names it; `is_served` is False for good once the replica
     is deleted or its disk failed: its log is not to be touched again. `times_followed` counts, for
     the log may be truncated each time.
@@ -60,6 +61,7 @@ class Partition:
         "leader_recovery_state",
         "local_id",
         "log",
+        "may_be_replaced",
         "partition_epoch",
         "refused",
         "remote_replicas",
@@ -77,6 +79,7 @@ class Partition:
         local_id: int,
         lag_max_ms: int,
         is_live: Callable[[int], bool] = lambda broker_id: True,
+        may_be_replaced: Callable[[], bool] = lambda: False,
     ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
@@ -84,6 +87,7 @@ class Partition:
         self.local_id = local_id
         self.lag_max_ms = lag_max_ms
         self.is_live = is_live
+        self.may_be_replaced = may_be_replaced
         self.is_served = True
         self.is_leader = False
         self.times_followed = 0
@@ -337,6 +341,11 @@ class Partition:
             )
         except StorageShortage as shortage:
             raise self.refused.refuse(records, shortage, now_ms) from shortage.__cause__
+        except ApiError as error:
+            if error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self.may_be_replaced():
+                # The missing batches may be in the next leader's log.
+                raise self.refused.refuse(records, self._perhaps_not_leader(), now_ms) from error
+            raise
         self.maybe_increment_high_watermark(now_ms)
         return info
 
@@ -379,6 +388,8 @@ class Partition:
         if wanted.fetch_offset == upper_bound >= log.log_start_offset:
             # Nothing new, as in most partitions of a long session.
             result.aborted_transactions = [] if isolation == READ_COMMITTED else None
+        elif wanted.fetch_offset > leader_end_offset and self.may_be_replaced():
+            raise self._perhaps_not_leader()  # the next leader may have that offset
         else:
             info = log.read(
                 wanted.fetch_offset, max_bytes, upper_bound, min_one_message,
@@ -508,4 +519,11 @@ class Partition:
         return ApiError(
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
             f"Leader not local for partition {self.topic_partition} on broker {self.local_id}",
+        )
+
+    def _perhaps_not_leader(self) -> ApiError:
+        return ApiError(
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            f"Another broker may lead partition {self.topic_partition}: broker {self.local_id} does"
+            " not hear of elections at the moment",
         )

@@ -90,6 +90,7 @@ def test_requests_outlive_a_server_that_is_killed(tmp_path: Path) -> None:
             await asyncio.wait([pipeline], timeout=0)
             await asyncio.to_thread(server.kill)
             await states.wait(ConnectionState.CONNECTING)
+            assert not zk.is_connected
             late = asyncio.ensure_future(zk.get("/a"))
             await asyncio.to_thread(server.start)
             for number, answer in enumerate(await pipeline):
@@ -100,6 +101,7 @@ def test_requests_outlive_a_server_that_is_killed(tmp_path: Path) -> None:
             assert (await zk.get("/a")).data == b"99"
             assert zk.session_id == session_id
             assert await zk.exists("/e") is not None
+            assert zk.is_connected
 
     with ZooKeeperServer(tmp_path / "data") as process:
         run(test(process))

@@ -106,6 +106,7 @@ class ClusterMember:
         replicas.on_unfollow = self._fetchers.unfollow
         replicas.on_isr_change = self._isr_changes.submit
         replicas.on_log_dir_failure = lambda: spawn(self._tell_log_dir_failed())
+        replicas.may_be_replaced = self._may_be_replaced
 
     def _make_isr_changes(self, replicas: ReplicaManager) -> AlterPartitionManager:
         config, metadata = self._config, self._metadata
@@ -210,6 +211,16 @@ class ClusterMember:
         if not known:
             logger.warning("Serving although not all topics are known after %d ms", _START_LIMIT_MS)
         self._waiter.know()
+
+    def _may_be_replaced(self) -> bool:
+        """Whether other brokers may lead this one's partitions: without ZooKeeper its session may
+        have ended, and after a new one it has to hear from the controller first.
+        """
+        return (
+            not self._connection.is_connected()
+            or self._expired_session_id is not None
+            or self._receiver.heard_in_epoch != self._receiver.broker_epoch
+        )
 
     def _session_expired(self) -> None:
         expired = self._connection.zookeeper.session_id

@@ -31,7 +31,8 @@ class MetadataConnection(NamedTuple):
 
     `on_session_expired(callback)` names who is told of an expiry. `close(limit_s)` waits so
     long, by default as long as is usual, for the answer to its farewell. `on_failure(callback)`
-    names who is told that nothing can be stored any more.
+    names who is told that nothing can be stored any more. `is_connected()` is False while no server
+    is reached: the session may have ended.
     """
 
     zookeeper: ZooKeeper
@@ -39,6 +40,7 @@ class MetadataConnection(NamedTuple):
     close: Close
     on_session_expired: Callable[[Callable[[], None]], None]
     on_failure: Callable[[Callable[[BaseException], None]], None] = lambda _: None
+    is_connected: Callable[[], bool] = lambda: True
 
 
 async def connect(
@@ -130,4 +132,10 @@ def over_zookeeper(client: KazooZooKeeper) -> MetadataConnection:
     def listen(callback: Callable[[], None]) -> None:
         client.on_session_expired = callback
 
-    return MetadataConnection(client, client.reconnect, client.close, listen)
+    return MetadataConnection(
+        client,
+        client.reconnect,
+        client.close,
+        listen,
+        is_connected=lambda: client.is_connected,
+    )

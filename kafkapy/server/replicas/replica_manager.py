@@ -102,6 +102,7 @@ class ReplicaManager:
         self.on_deleted: Callable[[TopicPartition], None] = lambda topic_partition: None
         self.on_log_dir_failure: Callable[[], None] = lambda: None
         self.on_fatal: Callable[[LogDirFailure], None] = lambda failure: None
+        self.may_be_replaced: Callable[[], bool] = lambda: False
         self._metadata = metadata
         self._clock = clock
         self._lag_max_ms = lag_max_ms
@@ -498,13 +499,9 @@ class ReplicaManager:
                 f"since its topic id {row.topic_id} does not match that of its log: {log.topic_id}",
             )
         partition = Partition(
-            row.topic_partition,
-            log.topic_id,
-            log,
-            self.broker_id,
-            self._lag_max_ms,
-            self.is_live,
-        )
+            row.topic_partition, log.topic_id, log, self.broker_id, self._lag_max_ms,
+            self.is_live, self.may_be_replaced,
+        )  # fmt: skip
         self.partitions.setdefault(row.topic, {})[row.partition] = partition
         return partition
 

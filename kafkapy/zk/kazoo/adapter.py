@@ -69,12 +69,14 @@ class KazooZooKeeper:
 
         `on_session_expired` is called once for each session that the ensemble ended (or whose login
         it refused): call `reconnect` then. For metrics: `on_connection_state` is called at every
-        change, `on_answer` with the seconds from each request to its answer.
+        change, `on_answer` with the seconds from each request to its answer. `is_connected` is
+        False as soon as the current connection is found broken.
         """
         self._config = config
         self._make_client = make_client
         self._session: Session | None = None
         self._session_id = 0
+        self.is_connected = False
         self.on_session_expired: Callable[[], None] | None = None
         self.on_connection_state: Callable[[ConnectionState], None] | None = None
         self.on_answer: Callable[[float], None] | None = None
@@ -243,6 +245,7 @@ class KazooZooKeeper:
                 await session.close()
 
     def _state_changed(self, state: ConnectionState) -> None:
+        self.is_connected = state is ConnectionState.CONNECTED
         if self.on_connection_state is not None:
             self.on_connection_state(state)
         ended = state in (ConnectionState.EXPIRED, ConnectionState.AUTH_FAILED)

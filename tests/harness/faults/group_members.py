@@ -22,8 +22,8 @@ class Member(Party):
 
     With `commits` a record is consumed once its commit was accepted. `accepted` has the offsets by
     partition that commits were accepted for, in the order of the answers: librdkafka sends a commit
-    again that met a coordinator which loads, and a later one may overtake it. `refused` has the
-    partitions of others.
+    again that met a coordinator which loads or has moved, and a later one may overtake it.
+    `refused` has the partitions of others.
     """
 
     def __init__(self, topic: str, name: str, settings: dict[str, Any], commits: bool) -> None:

@@ -1,13 +1,16 @@
-"""Fetches that wait: a follower's position is noted once."""
+"""Positions of followers count once and in their epoch; readers keep those of a later leader."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.follower_fetcher import FollowerFetcher
-from kafkapy.replication.partition import READ_UNCOMMITTED
+from kafkapy.replication.partition import CONSUMER, READ_UNCOMMITTED
 from tests.harness.cores.replicas import BACKOFF_MS, ReplicaSet
 from tests.harness.storage.partitions import log_manager, make_partition, partition_state
 
@@ -58,3 +61,22 @@ def test_positions_in_the_epoch_before_go_on_to_count(tmp_path: Path) -> None:
     assert partition.log.high_watermark == 0
     assert partition.make_leader(partition_state(1, (1, 3), ALL, 1, 10), three.now_ms)
     assert partition.log.high_watermark == 1
+
+
+def test_a_leader_that_hears_of_no_election_does_not_call_an_offset_out_of_range(
+    tmp_path: Path,
+) -> None:
+    """A consumer before KIP-320 that met a former leader would begin anew elsewhere."""
+    partition = make_partition(log_manager(tmp_path))
+    partition.make_leader(partition_state(), NOW)
+
+    def read(offset: int) -> ErrorCode:
+        wanted = FetchPartition("t", ZERO_UUID, 0, offset, 1 << 20)
+        with pytest.raises(ApiError) as refused:
+            partition.read(wanted, CONSUMER, READ_UNCOMMITTED, 100, True, NOW)
+        return refused.value.code
+
+    assert read(1) is ErrorCode.OFFSET_OUT_OF_RANGE
+    partition.may_be_replaced = lambda: True
+    assert read(1) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert read(-1) is ErrorCode.OFFSET_OUT_OF_RANGE  # no leader has that

@@ -237,3 +237,17 @@ def test_bytes_that_are_no_batch_are_refused_for_what_they_are(
     with pytest.raises(ApiError) as refused:
         partition.append_as_leader(records, -1, NOW_MS, NOW_MS, 11)
     assert refused.value.code is not TOO_FEW
+
+
+def test_a_leader_that_hears_of_no_election_does_not_call_a_sequence_wrong(
+    partition: Partition,
+) -> None:
+    """The batches between are in the log of the next leader, and its producer met this one by old
+    metadata. An idempotent producer of librdkafka ends with OUT_OF_ORDER_SEQUENCE_NUMBER."""
+    assert send(partition, 0) is NONE
+    partition.may_be_replaced = lambda: True
+    assert send(partition, 1) is NONE
+    assert send(partition, 5) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    partition.may_be_replaced = lambda: False
+    assert send(partition, 6) is ErrorCode.NOT_LEADER_OR_FOLLOWER  # it was sent behind the other
+    assert send(partition, 5) is OUT_OF_ORDER

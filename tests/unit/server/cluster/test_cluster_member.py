@@ -74,3 +74,37 @@ def test_a_broker_with_a_new_session_forgets_what_was_deleted_meanwhile() -> Non
         return parts.forget_deleted_topics
 
     asyncio.run(scenario()).assert_awaited_once()
+
+
+def test_a_broker_may_be_replaced_from_the_lost_connection_to_the_next_leader_and_isr() -> None:
+    """It judges what producers send by its log alone while it hears of elections only."""
+
+    async def scenario() -> list[bool]:
+        parts: Any = MagicMock()
+        for each in (parts.start, parts.reconnect, parts.apply_all, parts.process):
+            each.side_effect = AsyncMock()
+        parts.forget_deleted_topics = AsyncMock()
+        parts.zookeeper.session_id = 7
+        made = member(admins.store(brokers=()), parts)
+        await made.join((), AsyncMock())
+        seen = []
+
+        def look(connected: bool) -> None:
+            parts.is_connected.return_value = connected
+            seen.append(parts.may_be_replaced())
+
+        parts.heard_in_epoch = parts.broker_epoch
+        look(connected=True)
+        look(connected=False)
+        look(connected=True)
+        expired = parts.on_session_expired.call_args[0][0]
+        expired()
+        look(connected=True)
+        await parts.call_args[0][0]
+        parts.broker_epoch += 1  # as in a session that is new to ZooKeeper too
+        look(connected=True)
+        parts.heard_in_epoch = parts.broker_epoch
+        look(connected=True)
+        return seen
+
+    assert asyncio.run(scenario()) == [False, True, False, True, True, False]

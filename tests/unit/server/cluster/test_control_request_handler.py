@@ -147,6 +147,19 @@ def test_the_controller_epoch_of_a_refused_command_is_not_remembered(receiving: 
     assert receiving.apply(leading()).error is ErrorCode.NONE
 
 
+def test_who_applied_leader_and_isr_has_heard_of_elections_in_its_epoch(
+    receiving: Receiving,
+) -> None:
+    receiving.apply(metadata("t"))
+    receiving.apply(leading(BROKER_EPOCH - 1))
+    assert receiving.receiver.heard_in_epoch < BROKER_EPOCH
+    receiving.apply(leading())
+    assert receiving.receiver.heard_in_epoch == BROKER_EPOCH
+    receiving.receiver.broker_epoch += 1
+    receiving.apply(leading(BROKER_EPOCH + 1, controller_epoch=0))
+    assert receiving.receiver.heard_in_epoch == BROKER_EPOCH
+
+
 @pytest.mark.parametrize("epoch", [-1, BROKER_EPOCH, BROKER_EPOCH + 1])
 def test_commands_without_or_with_a_later_epoch_are_taken(receiving: Receiving, epoch: int) -> None:
     taken: list[Command] = [leading(epoch), metadata(broker_epoch=epoch), stopping(epoch)]
