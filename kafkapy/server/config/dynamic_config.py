@@ -78,6 +78,12 @@ class DynamicConfig:
         is_group = resource_type is ResourceType.GROUP
         return sorted(self._of_groups if is_group else self._of_client_metrics)
 
+    def has_defaults_only(self, resource_type: int, name: str) -> bool:
+        """Whether this is a group or client metrics without configs: any name is one."""
+        if resource_type == ResourceType.GROUP:
+            return name not in self._of_groups
+        return resource_type == ResourceType.CLIENT_METRICS and name not in self._of_client_metrics
+
     def client_metrics(self, name: str, keys: Collection[str] | None = None) -> list[ConfigEntry]:
         """The rows of a CLIENT_METRICS resource."""
         return client_metrics_entries(self._of_client_metrics.get(name, {}), keys)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kafkapy.common.config_def import ConfigSource, ResourceType
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
@@ -32,6 +33,10 @@ from kafkapy.server.requests.turns import ROW_UNITS, Turns, pieces
 
 logger = logging.getLogger("kafka.server.ConfigHelper")
 
+DEFAULTS_MAX: Final = 10_000
+"""Names without configs that a request may describe. Each has some KiB of defaults, for a few bytes
+in the request."""
+
 
 @dataclass(frozen=True)
 class Handler:
@@ -51,7 +56,7 @@ class Handler:
         resources = distinct(request.resources, lambda r: (r.resource_type, r.resource_name))
         pace = self.turns.pace()
         found = await self.changes.catch_up(self._topics_elsewhere(resources), pace.spend)
-        results = []
+        results, defaults = [], 0
         for resource in resources:
             row = DescribeConfigsResult(
                 error_message="",
@@ -63,7 +68,10 @@ class Handler:
             for few in pieces(resource.configuration_keys or ()):
                 keys.update(few)
                 await pace.spend(len(few))
+            defaults += self.configs.has_defaults_only(row.resource_type, row.resource_name)
             try:
+                if defaults > DEFAULTS_MAX:
+                    raise _too_many()
                 entries = self._entries(resource, found, keys or None)  # no choice is all
                 row.configs = _configs(entries, resource, request)
             except ApiError as error:
@@ -120,6 +128,13 @@ class Handler:
             return self.configs.group(name, keys)
         message = f"Unsupported resource type: {resource.resource_type}"
         raise ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _too_many() -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_REQUEST,
+        f"A request may describe {DEFAULTS_MAX} groups and client metrics without configs",
+    )
 
 
 def _configs(

@@ -15,6 +15,7 @@ from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from kafkapy.server.api.handlers import describe_configs
 from kafkapy.server.api.handlers.describe_configs import Handler
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.config.dynamic_config import DynamicConfig
@@ -44,6 +45,7 @@ def test_no_keys_are_all_keys(
 ) -> None:
     """An empty list too (`kafka.server.ConfigHelper`)."""
     configs = MagicMock()
+    configs.has_defaults_only.return_value = False
     handler = Handler(
         configs, Mock(catch_up=AsyncMock(return_value={})), metadata(("t",)), 1, Turns()
     )
@@ -53,7 +55,7 @@ def test_no_keys_are_all_keys(
     request = DescribeConfigsRequest(resources=[resource])
     response = asyncio.run(handler.handle(request_context(32, 4), request))
     assert response.results[0].error_code == 0
-    _, args, named = configs.method_calls[0]
+    _, args, named = configs.method_calls[-1]
     assert [*args, *named.values()][-1] == wanted
 
 
@@ -89,6 +91,32 @@ def test_many_keys_are_not_compared_with_each_config() -> None:
     response = asyncio.run(handler.handle(request_context(32, 4), request))
     assert [row.name for row in response.results[0].configs] == ["log.retention.ms"]
     assert Key.looks < 2 * len(keys)
+
+
+def test_groups_without_configs_are_described_up_to_a_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each name of a few bytes has some KiB of defaults: 10 MB of them took the memory."""
+    monkeypatch.setattr(describe_configs, "DEFAULTS_MAX", 2)
+    configs = DynamicConfig(KafkaConfig({}))
+    configs.set_group("set", {"consumer.session.timeout.ms": "46000"})
+    nothing = Mock(catch_up=AsyncMock(return_value={}))
+    handler = Handler(configs, nothing, metadata(("t",)), 1, Turns())
+    rows = [
+        DescribeConfigsResource(resource_type=kind, resource_name=name)
+        for kind, name in (
+            (ResourceType.GROUP, "a"),
+            (ResourceType.CLIENT_METRICS, "b"),
+            (ResourceType.GROUP, "set"),
+            (ResourceType.TOPIC, "t"),
+            (ResourceType.GROUP, "c"),
+        )
+    ]
+    request = DescribeConfigsRequest(resources=rows)
+    results = asyncio.run(handler.handle(request_context(32, 4), request)).results
+    errors = [ErrorCode(row.error_code) for row in results]
+    assert errors == [*[ErrorCode.NONE] * 4, ErrorCode.INVALID_REQUEST]
+    assert results[-1].configs == []
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
