@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import orjson
@@ -57,7 +58,7 @@ class Cluster:
         """What each broker hosted when it was looked at last."""
         self._broken_by_a_death: Violation | None = None
         self._epochs_led: dict[tuple[int, TopicPartition], int] = {}
-        self._seen: dict[tuple[int, TopicPartition], tuple[object, ...]] = {}
+        self._seen: dict[int, dict[TopicPartition, tuple[object, ...]]] = defaultdict(dict)
         self._truncations: dict[tuple[int, TopicPartition], tuple[object, int]] = {}
         self.history.epoch_led = lambda broker_id, at: self._epochs_led.get((broker_id, at), -1)
         self.history.has_ended = self._has_ended
@@ -135,23 +136,25 @@ class Cluster:
             partition.log.local.close_handles()  # which reading has opened again
 
     def _look_at(self, node: Node, partition: Partition) -> None:
-        log = partition.log
-        truncations = log.local.truncations
+        log, in_sync = partition.log, partition.in_sync
+        local = log.local
+        truncations = local.truncations
         seen = (
-            partition.is_leader, partition.leader_epoch, partition.isr, partition.in_sync.maximal,
-            log.high_watermark, log.log_end_offset, log.log_start_offset, truncations,
-            id(partition),
+            partition.is_leader, partition.leader_epoch, in_sync.committed, in_sync.maximal,
+            log.high_watermark, local.log_end_offset, log.log_start_offset, truncations,
+            partition,
         )  # fmt: skip
-        where = (node.broker_id, partition.topic_partition)
-        if self._seen.get(where) != seen:
-            self._seen[where] = seen
+        at, of_node = partition.topic_partition, self._seen[node.broker_id]
+        if of_node.get(at) != seen:
+            of_node[at] = seen
+            where = (node.broker_id, at)
             if partition.is_leader:
                 self._epochs_led[where] = partition.leader_epoch
             known = self._truncations.get(where, (log, 0))
             if known[0] is log and truncations > known[1]:
                 self.on_truncation(node, partition)
             self._truncations[where] = (log, truncations)
-            key = PartitionKey(str(partition.topic_id), partition.topic_partition)
+            key = PartitionKey(str(partition.topic_id), at)
             for checker in self._partition_checkers:
                 checker.on_partition(node, key, partition)
 

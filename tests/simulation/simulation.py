@@ -53,6 +53,7 @@ from tests.simulation.world import World
 
 _START_LIMIT_US: Final = 10 * SECOND_US
 _SETTLE_LIMIT_US: Final = 60 * SECOND_US
+_EXCUSED_LIMIT_US: Final = 5 * SECOND_US
 _LOOK_EVERY_US: Final = SECOND_US // 5
 _GROUP_MEMBERS: Final = 2
 _RETAINED_PRODUCER: Final = 6
@@ -243,24 +244,31 @@ class Simulation:
             worker.is_stopping = True
         self.rereader.is_stopping = True
         self.admin.spawn(self.admin.let_moves_end())
-        has_settled = self._until(
-            lambda: (
-                all(worker.is_done for worker in workers)
+
+        def is_settled(may_wait: tuple[type[Client], ...] = ()) -> bool:
+            return (
+                all(worker.is_done or isinstance(worker, may_wait) for worker in workers)
                 and not self.admin.is_busy
                 and not self.cluster.unsettled()
-            ),
-            _SETTLE_LIMIT_US,
-        )
-        if not has_settled:
+            )
+
+        if not self._until(lambda: is_settled(self._excused()), _SETTLE_LIMIT_US):
             self.cluster.never_settled = self.cluster.unsettled()
-        excused: tuple[type[Client], ...] = (Committer, Member)  # classic ones
+        elif not is_settled():
+            self._until(is_settled, _EXCUSED_LIMIT_US)
+        excused = (*self._excused(), Committer, Member)  # classic ones
+        for worker in workers:
+            if not (worker.is_done or isinstance(worker, excused)):
+                self._stuck(worker, "which produces, or shares a topic")
+
+    def _excused(self) -> tuple[type[Client], ...]:
+        """Clients that may wait for ever for what is lost."""
+        excused: tuple[type[Client], ...] = ()
         if self._lost_of_transactions():
             excused += (TransactionalClient,)
         if any(at.topic == SHARE_GROUP_STATE_TOPIC for at in self.cluster.history.losses):
             excused += (ShareMember,)  # the group must be reset, as in Kafka
-        for worker in workers:
-            if not (worker.is_done or isinstance(worker, excused)):
-                self._stuck(worker, "which produces, or shares a topic")
+        return excused
 
     def _lost_of_transactions(self) -> bool:
         """Whether the coordinator, or what it waits for, lost something that the rules allow. Then
