@@ -45,16 +45,21 @@ class _Batch(NamedTuple):
 
 
 class _Committed:
-    """The batches of a partition below its highest high watermark, by base offset."""
+    """The batches of a partition below its highest high watermark, by base offset.
+
+    `end_of_replaced` is up to where a leader has committed after it was replaced, and `owed` the
+    same where its successor was in sync: later leaders have that too.
+    """
 
     def __init__(self) -> None:
         self.batches: dict[int, _Batch] = {}
         self.end = 0
         self.end_of_replaced = 0
+        self.owed = 0
 
     def cut(self, end: int) -> None:
         self.batches = {at: b for at, b in self.batches.items() if b.next_offset <= end}
-        self.end = end
+        self.end, self.owed = min(self.end, end), min(self.owed, end)
 
 
 class _Election(NamedTuple):
@@ -181,16 +186,19 @@ class CommittedLogs(Checker):
         self, node: Node, key: PartitionKey, partition: Partition, committed: _Committed
     ) -> bool:
         """Whether the leader lacks some of what was committed, as Kafka's rules allow."""
-        kept = self._common_end(partition, committed)
+        kept, wanted = self._common_end(partition, committed), committed.end
+        if kept >= wanted and key.topic_partition.topic not in self._compacted:
+            wanted = max(wanted, committed.owed)
+            kept = min(partition.log.log_end_offset, wanted)
         path = paths.partition_state(*key.topic_partition)
         unclean = self._unclean.pop(path, None)
-        if kept >= committed.end:
+        if kept >= wanted:
             return False
         election = self._elections[path, partition.leader_epoch]
         now = self._election(path, node.broker_id, self._isr[path])
         lost = (
             f"leader {node.broker_id} of epoch {partition.leader_epoch} has committed records up to"
-            f" offset {kept} of {committed.end}"
+            f" offset {kept} of {wanted}"
         )
         was_torn = self._at_risk.get((node.broker_id, key), 0) > kept
         reason = self._excuse(node, election, was_torn)
@@ -204,7 +212,7 @@ class CommittedLogs(Checker):
         if reason is None:
             self.violated(f"{key.topic_partition}: {lost}; elected by {election}")
         end = max(at for (_, of), (at, _) in self._ends.items() if of == key)
-        end = max(end, committed.end)
+        end = max(end, wanted)
         self._allow(key, kept, end, partition.leader_epoch, f"{reason}: {lost}")
         committed.cut(kept)
         for where in [where for where in self._compared if where[1] == key]:
@@ -302,7 +310,10 @@ class CommittedLogs(Checker):
     ) -> None:
         """A leader that was replaced may yet commit what its followers fetched before they heard;
         whoever replaced it has that. A follower's high watermark is some leader's."""
-        if self._epoch_led(node, key, partition) >= 0:
+        led = self._epoch_led(node, key, partition)
+        if led >= 0:
+            if not self._was_unclean_after(key, led):
+                committed.owed = max(committed.owed, end)
             committed.end_of_replaced = max(committed.end_of_replaced, end)
             self._excuse_replaced(node, key, partition, committed.end)
         elif end > max([committed.end_of_replaced, *(loss.end for loss in self._losses(key))]):
