@@ -39,6 +39,16 @@ def member(store: ZkStore, nothing: Any = None) -> ClusterMember:
     )
 
 
+def rejoining_parts() -> Any:
+    """Parts of a member whose session may expire and be replaced."""
+    parts = MagicMock()
+    for each in (parts.start, parts.reconnect, parts.apply_all, parts.process):
+        each.side_effect = AsyncMock()
+    parts.forget_deleted_topics = AsyncMock()
+    parts.zookeeper.session_id = 7
+    return parts
+
+
 def test_endpoints_that_change_while_it_registers_are_registered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -61,11 +71,7 @@ def test_endpoints_that_change_while_it_registers_are_registered(
 
 def test_a_broker_with_a_new_session_forgets_what_was_deleted_meanwhile() -> None:
     async def scenario() -> AsyncMock:
-        parts: Any = MagicMock()
-        for each in (parts.start, parts.reconnect, parts.apply_all, parts.process):
-            each.side_effect = AsyncMock()
-        parts.forget_deleted_topics = AsyncMock()
-        parts.zookeeper.session_id = 7
+        parts = rejoining_parts()
         made = member(admins.store(brokers=()), parts)
         await made.join((), AsyncMock())
         expired = parts.on_session_expired.call_args[0][0]
@@ -80,11 +86,7 @@ def test_a_broker_may_be_replaced_from_the_lost_connection_to_the_next_leader_an
     """It judges what producers send by its log alone while it hears of elections only."""
 
     async def scenario() -> list[bool]:
-        parts: Any = MagicMock()
-        for each in (parts.start, parts.reconnect, parts.apply_all, parts.process):
-            each.side_effect = AsyncMock()
-        parts.forget_deleted_topics = AsyncMock()
-        parts.zookeeper.session_id = 7
+        parts = rejoining_parts()
         made = member(admins.store(brokers=()), parts)
         await made.join((), AsyncMock())
         seen = []
