@@ -61,6 +61,8 @@ class Client:
         self.process = world.process(host)
         self.is_stopping = False
         self.is_done = False
+        self.forgets_epochs = False
+        """As clients from before KIP-320, and librdkafka once it has lost a leader."""
         self.leader_epochs: dict[tuple[str, int], int] = {}
         self._nodes: dict[int, NodeClient] = {}
 
@@ -101,6 +103,7 @@ class Client:
         response = await self.node(self.any_broker()).request(request, 8)
         for row in response.topics[0].partitions:
             known = self.leader_epochs.get((topic, row.partition_index), 0)
+            known = 0 if self.forgets_epochs else known
             if row.partition_index == partition and row.leader_id >= 0 <= row.leader_epoch - known:
                 self.leader_epochs[topic, partition] = row.leader_epoch
                 return int(row.leader_id)
@@ -172,6 +175,7 @@ class Producer(Client):
         self._producer_id = -1
         self._sequence = 0
         self._known = Answer(-1, 0)
+        self.forgets_epochs = world.seed % 8 == number  # one of the first seven, or none
         self.spawn(self._run())
 
     async def _run(self) -> None:
