@@ -67,14 +67,16 @@ class Principals:
         """
         wanted = list(operations)
         return sorted(
-            AccessControlEntry(checked_principal(principal), host, operation, permission)
-            for principals, hosts, permission in (
-                (self.allowed, self.allowed_hosts, Permission.ALLOW),
-                (self.denied, self.denied_hosts, Permission.DENY),
-            )
-            for principal in principals
-            for host in hosts or (WILDCARD_HOST,)
-            for operation in wanted
+            {
+                AccessControlEntry(checked_principal(who), host.strip(), operation, permission)
+                for principals, hosts, permission in (
+                    (self.allowed, self.allowed_hosts, Permission.ALLOW),
+                    (self.denied, self.denied_hosts, Permission.DENY),
+                )
+                for who in principals
+                for host in hosts or (WILDCARD_HOST,)
+                for operation in wanted
+            }
         )
 
 

@@ -38,6 +38,16 @@ def test_each_principal_host_and_operation() -> None:
     ]
 
 
+def test_blanks_around_a_host_are_dropped() -> None:
+    who = Principals(["User:a"], ["User:b"], ["h1\r"], [" h2 "])
+    assert [entry.host for entry in who.entries([Operation.READ])] == ["h1", "h2"]
+
+
+def test_what_is_named_twice_is_one_entry() -> None:
+    who = Principals(["User:a", " User:a"], [], ["h", "h "], [])
+    assert len(who.entries([Operation.READ, Operation.READ])) == 1
+
+
 def test_every_resource_gets_the_same() -> None:
     found = planned([TOPIC, GROUP], ALICE, [Operation.ALL])
     assert list(found) == [TOPIC, GROUP]
