@@ -143,21 +143,23 @@ def _remove(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
 def _list(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
     from kafkapy.admin.acls import describe_acls
     from kafkapy.security.acls import ANY_ENTRY, ANY_RESOURCE
+    from kafkapy.tools.acl_plan import checked_principal
 
+    principals = list(dict.fromkeys(map(checked_principal, options.principal)))
     filters = _resources(options) or [ANY_RESOURCE]
     found: Acls = {}
     for resource in filters:
         found |= describe_acls(cluster, resource, ANY_ENTRY)
     text: list[str] = []
-    shown: Acls = {} if options.principal else found
-    for principal in options.principal:
+    shown: Acls = {} if principals else found
+    for principal in principals:
         text.append(f"ACLs for principal `{principal}`")
         of_one = {r: [e for e in each if e.principal == principal] for r, each in found.items()}
         of_one = {resource: entries for resource, entries in of_one.items() if entries}
         text += _blocks(of_one)
         for resource, entries in of_one.items():
             shown[resource] = [*shown.get(resource, []), *entries]
-    text += [] if options.principal else _blocks(found)
+    text += [] if principals else _blocks(found)
     rows = [
         (
             r.kind.name,

@@ -51,6 +51,10 @@ def acls(*words: str, cluster: ScriptedCluster | None = None, **more: Any) -> Ou
             ["--add", "--topic", "t", "--allow-principal", "alice"],
             "Error while executing ACL command: expected a string in format principalType:",
         ),
+        (
+            ["--list", "--principal", "alice"],
+            "Error while executing ACL command: expected a string in format principalType:",
+        ),
     ],
 )
 def test_wrong_words(words: list[str], said: str) -> None:
@@ -79,6 +83,7 @@ def test_lists_by_resource_and_by_principal() -> None:
     mine = acls("--list", "--principal", "User:b").stdout
     assert mine.startswith("ACLs for principal `User:b`\nCurrent ACLs for resource")
     assert mine.count("(principal=") == 1
+    assert acls("--list", "--principal", " User:b ").stdout == mine
     assert acls("--list", "--output", "json").data[0] == {
         "resource_type": "TOPIC",
         "name": "t",
