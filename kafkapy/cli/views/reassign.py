@@ -81,17 +81,19 @@ def started_line(partitions: Iterable[TopicPartition]) -> str:
     return f"Successfully started partition reassignment{plural} for {_joined(names)}"
 
 
-def cancelled_lines(partitions: Sequence[TopicPartition], replicas: Mapping[Any, str]) -> list[str]:
-    """Results of `--cancel`; `replicas` go back to these directories."""
+def cancelled_lines(partitions: Sequence[TopicPartition]) -> list[str]:
+    """Results of `--cancel` for partitions."""
+    if not partitions:
+        return ["None of the specified partition reassignments are active."]
     plural = "" if len(partitions) == 1 else "s"
-    lines = ["None of the specified partition reassignments are active."]
-    if partitions:
-        lines = [
-            f"Successfully cancelled partition reassignment{plural} for: {_joined(partitions)}"
-        ]
+    return [f"Successfully cancelled partition reassignment{plural} for: {_joined(partitions)}"]
+
+
+def cancelled_log_dir_lines(replicas: Mapping[Any, str]) -> list[str]:
+    """Results of `--cancel` for replicas, which go back to these directories."""
     if not replicas:
-        return [*lines, "None of the specified partition moves are active."]
-    return [*lines, *(log_dir_line(replica, path) for replica, path in replicas.items())]
+        return ["None of the specified partition moves are active."]
+    return [log_dir_line(replica, path) for replica, path in replicas.items()]
 
 
 def log_dir_line(replica: Any, path: str) -> str:

@@ -209,13 +209,13 @@ def log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> list[LogDi
     return moves
 
 
-def cancel(cluster: Cluster, file: ReassignmentFile) -> tuple[list[TopicPartition], list[Replica]]:
-    """Stop the moves of a file: those of partitions, then those of replicas between directories.
+def cancel_moves(cluster: Cluster, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Stop the moves of partitions. Returns those that moved.
 
     Raises:
         ReassignmentFailed: some could not be cancelled, with the reasons.
     """
-    running = running_reassignments(cluster, sorted(file.targets))
+    running = running_reassignments(cluster, sorted(partitions))
     active = sorted(tp for tp, move in running.items() if move.adding or move.removing)
     refused = alter_reassignments(cluster, dict.fromkeys(active)) if active else {}
     if refused:
@@ -223,9 +223,18 @@ def cancel(cluster: Cluster, file: ReassignmentFile) -> tuple[list[TopicPartitio
         raise ReassignmentFailed(
             f"Error cancelling partition reassignment{plural} for:\n" + _lines(refused)
         )
+    return active
+
+
+def cancel_log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> dict[Replica, str]:
+    """Stop the moves of replicas between directories. Returns where those that moved stay.
+
+    Raises:
+        ReassignmentFailed: some could not be cancelled.
+    """
     back = {
         move.replica: move.place.current
-        for move in log_dir_moves(cluster, file.log_dirs)
+        for move in log_dir_moves(cluster, wanted)
         if move.place is not None and move.place.future is not None and move.place.current
     }
     stuck = begin_log_dir_moves(cluster, back, 0)
@@ -233,7 +242,7 @@ def cancel(cluster: Cluster, file: ReassignmentFile) -> tuple[list[TopicPartitio
         raise ReassignmentFailed(
             "Error cancelling log directory moves for: " + ",".join(map(str, stuck))
         )
-    return active, sorted(back)
+    return dict(sorted(back.items()))
 
 
 def _by_broker(replicas: Iterable[Replica]) -> dict[int, list[Replica]]:

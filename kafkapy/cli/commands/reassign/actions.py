@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kafkapy.admin.log_dirs import Replica
 from kafkapy.cli.commands.reassign.options import ReassignOptions
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus
 from kafkapy.cli.framework.output import Report, show
-from kafkapy.cli.views.reassign import cancelled_lines, clearing_lines, verify_report
+from kafkapy.cli.views.reassign import (
+    cancelled_lines,
+    cancelled_log_dir_lines,
+    clearing_lines,
+    verify_report,
+)
 from kafkapy.tools.json_input import read_text
 from kafkapy.tools.reassign import reassignment
 from kafkapy.tools.reassign.partition_files import ReassignmentFile, parse_reassignment
@@ -39,29 +45,31 @@ def verify(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
         watch(cluster, file, env)
     found = reassignment.verify(cluster, file)
     cleared: Sequence[str] = ()
-    if found.is_over and not options.preserve_throttles:
-        cleared = _clear(cluster, options, file, env)
-    _show(env, verify_report(found, cleared), options)
+    try:
+        if found.is_over and not options.preserve_throttles:
+            cleared = _clear(cluster, options, file, env)
+    finally:  # what was found is worth knowing although a throttle stays
+        _show(env, verify_report(found, cleared), options)
     return ExitStatus.FAILURE if options.strict and not found.is_complete else ExitStatus.SUCCESS
 
 
 def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
     """Stop the moves of a file."""
     file = read_file(options)
-    partitions, replicas = reassignment.cancel(cluster, file)
-    back = {
-        move.replica: move.place.current
-        for move in reassignment.log_dir_moves(cluster, file.log_dirs)
-        if move.replica in replicas and move.place is not None and move.place.current is not None
-    }
-    text = cancelled_lines(partitions, back)
-    if not options.preserve_throttles:
-        text += _clear(cluster, options, file, env)
-    data = {
-        "cancelled": [str(tp) for tp in partitions],
-        "log_dir_moves_cancelled": [str(replica) for replica in replicas],
-    }
-    _show(env, Report("reassign", [data], text), options)
+    partitions = reassignment.cancel_moves(cluster, file.targets)
+    text, replicas = cancelled_lines(partitions), list[Replica]()
+    try:
+        back = reassignment.cancel_log_dir_moves(cluster, file.log_dirs)
+        text += cancelled_log_dir_lines(back)
+        replicas += back
+        if not options.preserve_throttles:
+            text += _clear(cluster, options, file, env)
+    finally:  # what was cancelled is cancelled, whatever fails behind it
+        data = {
+            "cancelled": [str(tp) for tp in partitions],
+            "log_dir_moves_cancelled": [str(replica) for replica in replicas],
+        }
+        _show(env, Report("reassign", [data], text), options)
     return ExitStatus.SUCCESS
 
 

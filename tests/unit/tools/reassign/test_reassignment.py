@@ -13,7 +13,8 @@ from kafkapy.tools.reassign.partition_files import ReassignmentFile
 from kafkapy.tools.reassign.reassignment import (
     begin,
     begin_log_dir_moves,
-    cancel,
+    cancel_log_dir_moves,
+    cancel_moves,
     current_replicas,
     log_dir_moves,
     prepare,
@@ -140,13 +141,13 @@ def test_cancel_stops_what_moves_and_brings_directories_back() -> None:
     moving = MovingCluster({"t": [[1, 2], [2, 3]]})
     moving.begin(T0, [1, 2, 4], 99)  # only adds: Kafka 3.7 to 3.9 miss that
     moving.places[T0, 1] = ("/d", "/e")
-    partitions, replicas = cancel(
-        connected(moving), file((T0, (1, 2, 4)), (T1, (2, 3)), log_dir="/e")
-    )
-    assert (partitions, replicas) == ([T0], [R01])
+    cluster = connected(moving)
+    assert cancel_moves(cluster, [T0, T1]) == [T0]
+    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == {R01: "/d"}
     assert moving.running == {}
     assert moving.places[T0, 1] == ("/d", None)
-    assert cancel(connected(moving), file((T0, (1, 2, 4)))) == ([], [])
+    assert cancel_moves(cluster, [T0]) == []
+    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == {}
 
 
 def test_cancel_tells_what_it_could_not_stop() -> None:
@@ -154,7 +155,7 @@ def test_cancel_tells_what_it_could_not_stop() -> None:
     moving.begin(T0, [1, 4], 99)
     moving.refuse[T0] = (ErrorCode.NOT_CONTROLLER + 1000, "odd")
     with pytest.raises(ReassignmentFailed) as refused:
-        cancel(connected(moving), file((T0, (1, 4))))
+        cancel_moves(connected(moving), [T0])
     assert str(refused.value) == "Error cancelling partition reassignment for:\nt-0: odd"
 
 

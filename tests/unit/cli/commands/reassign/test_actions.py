@@ -12,6 +12,10 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.moving_cluster import MovingCluster
 
@@ -320,6 +324,44 @@ def test_cancel(tool: Tool) -> None:
     assert tool("--cancel", "--output", "json").data == [
         {"cancelled": [], "log_dir_moves_cancelled": []}
     ]
+
+
+@pytest.mark.parametrize(
+    ("action", "first"),
+    [
+        ("--verify", "Status of partition reassignment:\nThere is no active reassignment of"),
+        ("--cancel", "Successfully cancelled partition reassignments for: t-0,t-1\nNone of"),
+    ],
+)
+@pytest.mark.parametrize("words", [(), ("--output", "json")])
+def test_what_is_done_is_said_although_a_throttle_cannot_be_removed(
+    tool: Tool, action: str, first: str, words: tuple[str, ...]
+) -> None:
+    tool.moving.looks = 0 if action == "--cancel" else 1
+    tool("--execute", "--throttle", "500")
+    tool.moving.running = {} if action == "--verify" else tool.moving.running
+    refusal = AlterConfigsResourceResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    tool.moving.scripted.script[ApiKey.INCREMENTAL_ALTER_CONFIGS] = IncrementalAlterConfigsResponse(
+        responses=[refusal]
+    )
+    outcome = tool(action, *words)
+    assert "Error: Cluster authorization failed." in outcome.stderr
+    assert outcome.status == 1
+    if words:
+        assert outcome.data != []
+    else:
+        assert outcome.stdout.startswith(first)
+
+
+def test_cancelled_moves_are_named_although_a_directory_stays(tool: Tool) -> None:
+    tool.moving.looks = 0
+    tool.write({"replicas": [3, 2], "log_dirs": ["any", "/e"]})
+    tool("--execute", "--timeout", "0")
+    tool.moving.log_dir_errors[T0, 2] = [ErrorCode.LOG_DIR_NOT_FOUND]
+    outcome = tool("--cancel")
+    assert outcome.stdout == "Successfully cancelled partition reassignment for: t-0\n"
+    assert "Error: Failed to alter dir for t-0-2" in outcome.stderr
+    assert outcome.status == 1
 
 
 def test_list(tool: Tool) -> None:
