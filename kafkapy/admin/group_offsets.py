@@ -64,17 +64,28 @@ def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartit
     """Set committed offsets of a group without members, with empty metadata.
 
     Raises:
-        ApiError: the first refusal; other partitions may be committed.
+        ApiError: the first refusal, with all partitions that were refused; others may be committed.
     """
     request = commit_request(group_id, offsets)
 
     def ask() -> None:
         response = cluster.coordinator_request(group_id, request, max_version=LAST_VERSION_BY_NAME)
-        codes = [p.error_code for topic in response.topics for p in topic.partitions]
-        for code in codes:
+        codes = {
+            TopicPartition(topic.name, p.partition_index): p.error_code
+            for topic in response.topics
+            for p in topic.partitions
+        }
+        for code in codes.values():
             raise_if_moved(code)
-        for code in codes:
-            check(code)
+        refused = [tp for tp, code in codes.items() if code]
+        if refused:
+            error = api_error(codes[refused[0]])
+            names = ", ".join(map(str, refused))
+            raise ApiError(
+                error.code,
+                "Failed altering consumer group offsets for the following partitions:"
+                f" [{names}]: {error.message}",
+            )
 
     cluster.retrying(ask)
 

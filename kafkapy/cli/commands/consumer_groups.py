@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.commands.consumer_groups_options import SCENARIOS, ConsumerGroupsOptions, check
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafkapy.client.cluster import Cluster
     from kafkapy.tools.groups.group_rows import GroupOffsetRow
     from kafkapy.tools.groups.offset_csv import GroupOffsets
-    from kafkapy.tools.groups.offset_reset import Reset, TopicScope
+    from kafkapy.tools.groups.offset_reset import Offsets, Reset, TopicScope
 
 STATES: Final = (
     *("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"),
@@ -192,9 +192,7 @@ def _reset_offsets(
     cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: Failures
 ) -> None:
     """Plan every group, then with --execute commit."""
-    from kafkapy.cli.views.consumer_groups import reset_report
     from kafkapy.tools.groups.group_reset import commit, plan_groups
-    from kafkapy.tools.groups.offset_csv import format_offsets
 
     reset, file = _reset(options)
     scopes = None if options.all_topics else _scopes(options.topic)
@@ -205,11 +203,26 @@ def _reset_offsets(
         # What is asked for is impossible; Kafka's tool exits 1 here, and here only.
         raise UsageError(str(error)) from error
     if options.execute:
-        commit(cluster, planned)
+        done: dict[str, Offsets] = {}
+        try:
+            commit(cluster, planned, done)
+        except ApiError:
+            if done:
+                _show_reset(done, options, env)
+            raise
+    _show_reset(planned, options, env)
+
+
+def _show_reset(
+    offsets: Mapping[str, Offsets], options: ConsumerGroupsOptions, env: Environment
+) -> None:
+    from kafkapy.cli.views.consumer_groups import reset_report
+    from kafkapy.tools.groups.offset_csv import format_offsets
+
     if options.export and options.output is not OutputFormat.json:
-        env.line(format_offsets(planned, grouped=options.all_groups or len(options.group) != 1))
-        return
-    show(env, reset_report(planned, executed=options.execute), options.output)
+        env.line(format_offsets(offsets, grouped=options.all_groups or len(options.group) != 1))
+    else:
+        show(env, reset_report(offsets, executed=options.execute), options.output)
 
 
 def _reset(options: ConsumerGroupsOptions) -> tuple[Reset, GroupOffsets]:

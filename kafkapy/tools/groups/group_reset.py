@@ -98,12 +98,13 @@ def plan_groups(
     return planned
 
 
-def commit(cluster: Cluster, planned: Mapping[str, Offsets]) -> None:
-    """Commit the planned offsets, group by group.
+def commit(cluster: Cluster, planned: Mapping[str, Offsets], done: dict[str, Offsets]) -> None:
+    """Commit the planned offsets, group by group; `done` gets those of each that is committed.
 
     Raises:
-        ApiError: a coordinator refused; groups before it are committed.
+        ApiError: a coordinator refused.
     """
     for group_id, offsets in planned.items():
         if offsets:
             commit_offsets(cluster, group_id, offsets)
+        done[group_id] = offsets

@@ -77,7 +77,8 @@ def test_a_commit_that_hits_a_moved_coordinator_is_sent_again() -> None:
 
 def test_a_refused_commit_is_an_error() -> None:
     scripted = group_cluster(OFFSET_COMMIT=commit_answer(ErrorCode.UNKNOWN_MEMBER_ID))
-    with pytest.raises(ApiError, match="not aware of this member"):
+    refusal = r"following partitions: \[t-0\]: The coordinator is not aware of this member"
+    with pytest.raises(ApiError, match=refusal):
         commit_offsets(cluster_on(scripted), "g", {T0: 3})
 
 

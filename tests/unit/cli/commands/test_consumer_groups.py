@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.offset_commit import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster
 from tests.harness.scripted.scripted_groups import group_cluster
@@ -109,6 +115,36 @@ def test_a_reset_is_dry_unless_it_is_executed() -> None:
     done = groups(*RESET, "--all-topics", "--to-latest", "--execute", cluster=cluster)
     assert done.stderr == ""
     assert len(cluster.asked(ApiKey.OFFSET_COMMIT)) == 1
+
+
+@pytest.mark.parametrize("words", [(), ("--export",), ("--output", "json")])
+def test_groups_that_were_reset_are_shown_although_another_is_refused(
+    words: tuple[str, ...],
+) -> None:
+    cluster = group_cluster()
+    commit = cluster.script[ApiKey.OFFSET_COMMIT]
+
+    def answer(request: Any, port: int) -> OffsetCommitResponse:
+        response: OffsetCommitResponse = commit(request, port)
+        if request.group_id == "other":
+            response.topics[0].partitions[1].error_code = ErrorCode.UNKNOWN_MEMBER_ID
+        return response
+
+    cluster.script[ApiKey.OFFSET_COMMIT] = answer
+    both = (*RESET, "--group", "other", "--topic", "t:0,1", "--to-latest", "--execute", "--strict")
+    done = groups(*both, *words, cluster=cluster)
+    assert "following partitions: [t-1]: The coordinator is not aware" in done.stdout + done.stderr
+    assert done.status == 1
+    shown = done.stdout.partition("Error:")[0]
+    assert ("idle" in shown, "other" in shown) == (True, False)
+
+
+def test_a_refused_reset_shows_no_offsets() -> None:
+    refusal = OffsetCommitResponsePartition(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+    topic = OffsetCommitResponseTopic(name="t", partitions=[refusal])
+    cluster = group_cluster(OFFSET_COMMIT=OffsetCommitResponse(topics=[topic]))
+    done = groups(*RESET, "--topic", "t:0", "--to-latest", "--execute", cluster=cluster)
+    assert done.stdout.startswith("\nError: Executing consumer group command failed due to Failed")
 
 
 def test_an_export_comes_back(tmp_path: Path) -> None:

@@ -69,5 +69,8 @@ def test_offsets_of_a_cluster() -> None:
 
 def test_a_plan_is_committed_group_by_group() -> None:
     scripted = group_cluster()
-    commit(Cluster("b:1", connector=scripted.connect), {"a": {T0: 1}, "empty": {}, "b": {T1: 2}})
+    plan: dict[str, Offsets] = {"a": {T0: 1}, "empty": {}, "b": {T1: 2}}
+    done: dict[str, Offsets] = {}
+    commit(Cluster("b:1", connector=scripted.connect), plan, done)
+    assert done == plan
     assert [request.group_id for request in scripted.asked(ApiKey.OFFSET_COMMIT)] == ["a", "b"]
