@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed
 from kafkapy.cli.framework.termination import terminable
+from kafkapy.common.errors import KafkapyError
 
 
 @contextmanager
@@ -29,6 +30,9 @@ def message_output(
         with terminable():
             yield
         env.stdout.flush()
+    except (KeyboardInterrupt, SystemExit, KafkapyError):
+        _flush_or_give_back(env, give_back)
+        raise
     except TimeoutError:
         env.warn("ERROR Error processing message, terminating consumer process: TimeoutException")
     except OSError as error:
@@ -44,3 +48,16 @@ def message_output(
             env.warn(f"Processed a total of {count()} messages")
             if enable_systest_events:
                 env.line("shutdown_complete")
+
+
+def _flush_or_give_back(env: Environment, give_back: Callable[[], None]) -> None:
+    """Write what is read, before closing commits it."""
+    is_written = False
+    try:
+        env.stdout.flush()
+        is_written = True
+    except OSError:
+        env.abandon_stdout()
+    finally:
+        if not is_written:
+            give_back()

@@ -12,6 +12,7 @@ import pytest
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed
 from kafkapy.cli.framework.message_output import message_output
+from kafkapy.common.errors import ConfigError
 
 COUNT = "Processed a total of 2 messages\n"
 
@@ -24,9 +25,11 @@ def env(monkeypatch: pytest.MonkeyPatch) -> Iterator[Environment]:
     env.stdout.close()
 
 
-def printed(env: Environment, error: Exception | None) -> list[str]:
+def printed(
+    env: Environment, error: BaseException | None, done: list[str] | None = None
+) -> list[str]:
     """The calls to the consumer."""
-    done: list[str] = []
+    done = [] if done is None else done
     with message_output(
         env,
         count=lambda: 2,
@@ -63,3 +66,37 @@ def test_a_full_disk_fails_the_command(env: Environment) -> None:
     with pytest.raises(CommandFailed, match="standard out: No space left"):
         printed(env, OSError(errno.ENOSPC, "No space left on device"))
     assert said(env) == COUNT
+
+
+class Unwritable(io.StringIO):
+    """Stdout that takes text, and cannot write it."""
+
+    def __init__(self, fault: BaseException) -> None:
+        super().__init__()
+        self.fault = fault
+
+    def flush(self) -> None:
+        raise self.fault
+
+
+@pytest.mark.parametrize(
+    "end", [KeyboardInterrupt(), SystemExit(143), ConfigError("a record that cannot be shown")]
+)
+@pytest.mark.parametrize("fault", [BrokenPipeError(), KeyboardInterrupt()])
+def test_what_is_not_written_at_the_end_is_given_back(
+    env: Environment, end: BaseException, fault: BaseException
+) -> None:
+    """Up to 8 KB of records were committed, which nobody saw."""
+    env.stdout = Unwritable(fault)
+    done: list[str] = []
+    with pytest.raises((type(end), type(fault))):
+        printed(env, end, done)
+    assert done == ["gave back", "closed"]
+
+
+def test_an_interrupted_consumer_writes_what_it_read(env: Environment) -> None:
+    flushed: list[bool] = []
+    env.stdout.flush = lambda: flushed.append(not flushed)  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        printed(env, KeyboardInterrupt(), flushed)  # type: ignore[arg-type]
+    assert flushed[:2] == [True, "closed"]
