@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.config_def import ConfigSource, ResourceType
+from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -150,11 +151,12 @@ def incremental_alter_configs(
 
 def alter_many_configs(cluster: Cluster, changes: Mapping[Resource, ConfigChanges]) -> None:
     """Set and delete keys of many resources. Each broker gets a request for its own configs; all
-    others are in one request.
+    others are in one request. A refusal keeps nobody from being asked.
 
     Raises:
         ApiError: the first refusal; other resources may be changed.
     """
+    refusals: list[ApiError] = []
     for broker_id, group in _by_broker(changes).items():
         resources = [
             AlterConfigsResource(
@@ -164,11 +166,14 @@ def alter_many_configs(cluster: Cluster, changes: Mapping[Resource, ConfigChange
             )
             for resource in group
         ]
-        response = cluster.request(
-            IncrementalAlterConfigsRequest(resources=resources), broker_id=broker_id
-        )
-        for result in response.responses:
-            check(result.error_code, result.error_message)
+        request = IncrementalAlterConfigsRequest(resources=resources)
+        try:
+            for result in cluster.request(request, broker_id=broker_id).responses:
+                check(result.error_code, result.error_message)
+        except ApiError as error:
+            refusals.append(error)
+    if refusals:
+        raise refusals[0]
 
 
 def _operations(change: ConfigChanges) -> list[AlterableConfig]:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from kafkapy.admin.configs import Resource
 from kafkapy.admin.planning.throttle_plan import ThrottlePlan
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.config_def import ResourceType
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
 from kafkapy.tools.reassign.throttles import (
     clear_throttles,
     inter_broker_throttle,
@@ -58,3 +68,27 @@ def test_they_are_removed_or_put_back_and_nothing_else_is() -> None:
         (4, "2"): {FOLLOWER: "99"},
         (2, "t"): {"retention.ms": "9"},
     }
+
+
+@pytest.mark.parametrize("refused", [1, 2])
+def test_a_broker_that_refuses_keeps_no_throttle_of_the_others(refused: int) -> None:
+    moving = MovingCluster({"t": [[1, 2]]})
+    for broker_id in (1, 2, 3):
+        moving.set_config(4, str(broker_id), leader_replication_throttled_rate="5")
+    moving.configs[2, "t"] = dict(LISTS)
+    alter = moving.scripted.script[ApiKey.INCREMENTAL_ALTER_CONFIGS]
+
+    def answer(request: Any, port: int) -> IncrementalAlterConfigsResponse:
+        if port == 9000 + refused and request.resources[0].resource_type == 4:
+            refusal = AlterConfigsResourceResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
+            return IncrementalAlterConfigsResponse(responses=[refusal])
+        response: IncrementalAlterConfigsResponse = alter(request, port)
+        return response
+
+    moving.scripted.script[ApiKey.INCREMENTAL_ALTER_CONFIGS] = answer
+    with (
+        Cluster("b:9001", connector=moving.scripted.connect) as cluster,
+        pytest.raises(ApiError, match="The request timed out"),
+    ):
+        clear_throttles(cluster, [1, 2, 3], ["t"], {})
+    assert moving.configs.keys() == {(4, str(refused))}
