@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.patterns import PATTERN_ERRORS
 from kafkapy.common.topic_partition import INTERNAL_TOPICS
+
+_TOKEN: Final = r"\\.|&&|."
 
 
 class TopicFilter:
@@ -18,11 +21,14 @@ class TopicFilter:
     def __init__(self, text: str | None, exclude_internal: bool = False) -> None:
         """
         Raises:
-            ConfigError: the text is not a regular expression.
+            ConfigError: the text is not a regular expression, or one that Python would read in
+                another way than Java.
         """
         text = ".*" if text is None else text
         self.text = text.strip().replace(",", "|").replace(" ", "").strip("\"'")
         self._exclude_internal = exclude_internal
+        if _has_set_operation(self.text):
+            raise ConfigError(f"{self.text} is not served: it has && or a set [...] within a set")
         try:
             self._pattern = re.compile(self.text)
         except PATTERN_ERRORS:
@@ -37,3 +43,13 @@ class TopicFilter:
     def choose(self, topics: Iterable[str]) -> list[str]:
         """The names that match, sorted."""
         return sorted(topic for topic in topics if self.allows(topic))
+
+
+def _has_set_operation(text: str) -> bool:
+    """Whether a set has an operator or another set in it, which are letters to Python."""
+    is_inside = False
+    for token in re.findall(_TOKEN, text, re.DOTALL):
+        if is_inside and token in ("[", "&&"):
+            return True
+        is_inside = token == "[" or (is_inside and token != "]")
+    return False

@@ -37,3 +37,14 @@ def test_what_is_no_expression_is_named() -> None:
         with pytest.raises(ConfigError) as caught:
             TopicFilter(wrong)
         assert str(caught.value) == f"{wrong} is an invalid regex."
+
+
+@pytest.mark.parametrize("text", ["app-[a-z&&[^p]]+", "a[b[cd]]", "[[ab]]", "[^a-z&&b]"])
+def test_sets_of_sets_which_python_reads_otherwise_are_refused(text: str) -> None:
+    """`--delete` would take topics that Java's expression does not match."""
+    with pytest.raises(ConfigError, match="is not served"):
+        TopicFilter(text)
+
+
+def test_brackets_and_ampersands_elsewhere_are_read_as_in_java() -> None:
+    assert TopicFilter(r"fo[o\[&]&*|[a]\[?\.[b]").choose(NAMES) == ["a.b", "foo"]
