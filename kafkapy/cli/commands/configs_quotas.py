@@ -40,20 +40,19 @@ def describe(cluster: Cluster, entities: Sequence[Named]) -> Report:
     report = quotas_report(describe_quotas(cluster, quota_entities(entities)))
     (kind, name), *others = entities
     if kind == USERS and not others and name != "":
-        return report._replace(text=[*report.text, *_scram_lines(cluster, name)])
+        scram = _scram(cluster, name)
+        return report._replace(text=[*report.text, *scram.text], data=[*report.data, *scram.data])
     return report
 
 
-def _scram_lines(cluster: Cluster, user: str | None) -> list[str]:
+def _scram(cluster: Cluster, user: str | None) -> Report:
     from kafkapy.admin.scram import describe_scram
-    from kafkapy.cli.views.configs import scram_lines
+    from kafkapy.cli.views.configs import scram_error_report, scram_report
 
     try:
-        return scram_lines(describe_scram(cluster, None if user is None else [user]))
+        return scram_report(describe_scram(cluster, None if user is None else [user]))
     except ApiError as error:
-        if user is None:
-            return []
-        return [f"Error retrieving SCRAM credential configs for user-principal '{user}': {error}"]
+        return scram_report({}) if user is None else scram_error_report(user, error)
 
 
 def alter(cluster: Cluster, entities: Sequence[Named], change: ConfigChange) -> None:

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from kafkapy.admin import quotas
 from kafkapy.admin.configs import ConfigEntry
-from kafkapy.cli.framework.output import Report, Table
+from kafkapy.cli.framework.output import Report, Table, error_json
 from kafkapy.common.config_def import ConfigSource
+from kafkapy.common.errors import ApiError
 from kafkapy.security.sasl.scram import MECHANISMS, ScramMechanism
 
 QUOTA_WORDS: Final = {
@@ -46,13 +47,26 @@ def quotas_report(found: quotas.Quotas) -> Report:
     return Report("configs", data, text)
 
 
-def scram_lines(found: Mapping[str, Mapping[ScramMechanism, int]]) -> list[str]:
+def scram_report(found: Mapping[str, Mapping[ScramMechanism, int]]) -> Report:
     """Which credentials users have, a line a user; nobody can read them."""
-    return [
-        f"SCRAM credential configs for user-principal '{user}' are "
-        + ", ".join(f"{m.config}=iterations={count}" for m, count in sorted(credentials.items()))
+    shown = {
+        user: {m.config: f"iterations={count}" for m, count in sorted(credentials.items())}
         for user, credentials in sorted(found.items())
+    }
+    text = [
+        f"SCRAM credential configs for user-principal '{user}' are "
+        + ", ".join(f"{name}={value}" for name, value in configs.items())
+        for user, configs in shown.items()
     ]
+    data = [{"entity": {quotas.USER: u}, "configs": configs} for u, configs in shown.items()]
+    return Report("configs", data, text)
+
+
+def scram_error_report(user: str, error: ApiError) -> Report:
+    """That the broker does not tell the credentials of a user."""
+    line = f"Error retrieving SCRAM credential configs for user-principal '{user}': {error}"
+    data = {"entity": {quotas.USER: user}, "configs": {}, **error_json(error)}
+    return Report("configs", [data], [line])
 
 
 def completed_report(

@@ -43,6 +43,9 @@ def test_credentials_are_told_not_shown() -> None:
     assert configs("--describe", *USER).stdout == line
     assert configs("--describe", "--entity-type", "users").stdout == line
     assert configs("--describe", "--entity-type", "users", "--entity-default").stdout == ""
+    assert configs("--describe", *USER, "--output", "json").data == [
+        {"entity": {"user": "u"}, "configs": {"SCRAM-SHA-256": "iterations=4096"}}
+    ]
 
 
 def test_a_broker_that_cannot_tell_is_a_line_for_a_named_user() -> None:
@@ -56,6 +59,8 @@ def test_a_broker_that_cannot_tell_is_a_line_for_a_named_user() -> None:
         " failed.\n"
     )
     assert done.status == 0
+    (row,) = configs("--describe", *USER, "--output", "json", cluster=cluster).data
+    assert (row["entity"], row["error"]) == ({"user": "u"}, "CLUSTER_AUTHORIZATION_FAILED")
 
 
 def test_a_credential_is_set_and_deleted() -> None:
