@@ -16,8 +16,9 @@ from typing import Final
 
 from kafkapy.admin.configs import Resource
 from kafkapy.common.config_def import ResourceType
+from kafkapy.common.java_numbers import is_natural
 from kafkapy.storage.filesystem import OsFileSystem, write_atomically
-from kafkapy.tools.json_input import parse_json, read_text
+from kafkapy.tools.json_input import JsonInputError, JsonNode, parse_json, read_text
 
 SUFFIX: Final = ".throttles"
 _VERSION: Final = 1
@@ -99,13 +100,15 @@ class ThrottleRecord:
         root = parse_json(read_text(self.path), f"{self.path} is not a valid JSON")
         rows = root.field(name) if name == "previous" else root.optional(name)
         return [
-            (
-                Resource(_TYPES[row.field("type").text()], row.field("name").text()),
-                row.field("config").text(),
-                row.field("value").text(),
-            )
+            (self._resource(row), row.field("config").text(), row.field("value").text())
             for row in (rows.items() if rows else ())
         ]
+
+    def _resource(self, row: JsonNode) -> Resource:
+        kind, name = row.field("type").text(), row.field("name").text()
+        if kind not in _TYPES or (kind == "broker" and not is_natural(name)):
+            raise JsonInputError(f"{self.path} names {kind} '{name}', which has no throttles")
+        return Resource(_TYPES[kind], name)
 
 
 def _rows_of(throttles: Throttles) -> list[_Row]:

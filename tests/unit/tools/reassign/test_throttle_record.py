@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 from pathlib import Path
 
@@ -46,6 +47,15 @@ def test_a_broken_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "m.throttles").write_text("{")
     with pytest.raises(JsonInputError, match=r"m\.throttles is not a valid JSON"):
         ThrottleRecord(str(tmp_path / "m")).read()
+
+
+@pytest.mark.parametrize(("kind", "name"), [("user", "1"), ("broker", "one"), ("broker", "-1")])
+def test_a_resource_that_has_no_throttles_is_refused(tmp_path: Path, kind: str, name: str) -> None:
+    row = {"type": kind, "name": name, "config": "c", "value": "5"}
+    (tmp_path / "moves.json.throttles").write_text(json.dumps({"previous": [row]}))
+    record = ThrottleRecord(str(tmp_path / "moves.json"))
+    with pytest.raises(JsonInputError, match=f"throttles names {kind} '{name}'"):
+        record.read()
 
 
 def test_a_full_disk_takes_no_throttle_away(tmp_path: Path) -> None:
