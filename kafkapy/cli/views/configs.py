@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from kafkapy.admin.configs import ConfigEntry
 from kafkapy.cli.framework.output import Report, Table, error_json
 from kafkapy.common.config_def import ConfigSource
 from kafkapy.common.errors import ApiError
+from kafkapy.common.java_numbers import DOUBLE, real
 from kafkapy.security.sasl.scram import MECHANISMS, ScramMechanism
 
 QUOTA_WORDS: Final = {
@@ -37,13 +39,20 @@ def resources_report(
 
 
 def quotas_report(found: quotas.Quotas) -> Report:
-    """Quotas by entity."""
+    """Quotas by entity, written as Java writes doubles."""
     text = [
         f"Quota configs for {', '.join(map(_quota_name, entity))} are "
-        + ", ".join(f"{key}={value}" for key, value in values.items())
+        + ", ".join(f"{key}={real(DOUBLE, value)}" for key, value in values.items())
         for entity, values in found.items()
     ]
-    data = [{"entity": dict(entity), "configs": values} for entity, values in found.items()]
+    data = [
+        {
+            "entity": dict(entity),
+            # JSON has no infinite numbers.
+            "configs": {k: v if math.isfinite(v) else real(DOUBLE, v) for k, v in values.items()},
+        }
+        for entity, values in found.items()
+    ]
     return Report("configs", data, text)
 
 

@@ -1,5 +1,7 @@
 """`configs --describe` and what a change prints, to the letter."""
 
+import math
+
 from kafkapy.admin.configs import ConfigEntry, Synonym
 from kafkapy.admin.quotas import CLIENT_ID, IP, USER, QuotaEntity
 from kafkapy.cli.views.configs import completed_report, quotas_report, resources_report
@@ -49,6 +51,16 @@ def test_quotas_name_their_entities() -> None:
         "Quota configs for ip '::1' are ",
     ]
     assert report.data[0]["entity"] == {"user": "u", "client-id": ""}
+
+
+def test_quotas_are_written_as_java_writes_doubles() -> None:
+    rates = {"producer_byte_rate": 123456789.0, "consumer_byte_rate": 1e7, "a": 1e-5, "b": math.inf}
+    report = quotas_report({(QuotaEntity(USER, "u"),): rates})
+    assert list(report.text) == [
+        "Quota configs for user-principal 'u' are producer_byte_rate=1.23456789E8,"
+        " consumer_byte_rate=1.0E7, a=1.0E-5, b=Infinity"
+    ]
+    assert report.data[0]["configs"] == {**rates, "b": "Infinity"}, "JSON has no such number"
 
 
 def test_what_a_change_prints() -> None:
