@@ -74,7 +74,10 @@ class LocalClusterOptions(ClusterOptions):
         short="c",
     )
     id: int | None = value(
-        "unregister: the broker that a KRaft cluster is to forget.", metavar="ID", short="i"
+        "unregister: the broker that a KRaft cluster is to forget.",
+        metavar="ID",
+        short="i",
+        bits=32,
     )
     strict: bool = flag("unregister: exit 1 if the cluster cannot; Kafka's tool exits 0.")
     override: list[str] = values(

@@ -164,6 +164,7 @@ def test_a_cluster_that_cannot_forget_says_so(words: list[str], status: int) -> 
     ("words", "said"),
     [
         (["unregister", "-b", "b:1"], 'Missing required argument "[id]"'),
+        (["unregister", "-b", "b:1", "-i", "2147483648"], "Cannot parse argument '2147483648' of"),
         (["cluster-id", "-C", "c:1"], "-C is not served: it names KRaft controllers; the brokers"),
         (["cluster-id", "--bootstrap-controller=c:1"], "--bootstrap-controller is not served: it"),
     ],
