@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,8 @@ _RATES: Final = (
     "controller_mutation_rate",
 )
 QUOTA_KEYS: Final = {USERS: _RATES, CLIENTS: _RATES, IPS: ("connection_creation_rate",)}
+# `Double.parseDouble`, without hexadecimal numbers.
+_DOUBLE: Final = r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?)"
 
 # A type and a name; "" is the default entity, None every one.
 Named = tuple[str, str | None]
@@ -111,10 +114,9 @@ def _quota_values(kind: str, sets: Mapping[str, str]) -> dict[str, float]:
         )
     values = {}
     for key, text in sets.items():
-        try:
-            values[key] = float(text)
-        except ValueError:
-            raise ConfigError(f"Cannot parse quota configuration value for {key}: {text}") from None
+        if not re.fullmatch(_DOUBLE, text):
+            raise ConfigError(f"Cannot parse quota configuration value for {key}: {text}")
+        values[key] = float(text.rstrip("dDfF"))
     return values
 
 

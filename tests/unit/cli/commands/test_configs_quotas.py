@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages import alter_client_quotas
 from kafkapy.protocol.messages import alter_user_scram_credentials as altered
 from kafkapy.protocol.messages import describe_user_scram_credentials as described
 from kafkapy.protocol.messages.describe_client_quotas import DescribeClientQuotasResponse
@@ -92,3 +94,24 @@ def test_refusals(words: list[str], said: str) -> None:
     done = configs("--alter", *words)
     assert said in done.stderr
     assert (done.stdout, done.status) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["1_000", "inf", "nan", "infinity", "", "1e", "0x", "1dd", "\u0663"]
+)
+def test_quotas_that_java_does_not_read(text: str) -> None:
+    done = configs("--alter", *USER, "--add-config", f"request_percentage={text}")
+    said = f"Cannot parse quota configuration value for request_percentage: {text}\n"
+    assert (done.stdout, done.stderr, done.status) == ("", said, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("+1e3", 1e3), ("1024d", 1024), (".5F", 0.5), ("7.", 7), ("-Infinity", -math.inf)],
+)
+def test_quotas_that_java_reads(text: str, number: float) -> None:
+    answer = alter_client_quotas.AlterClientQuotasResponse()
+    cluster = user_cluster(ALTER_CLIENT_QUOTAS=answer)
+    configs("--alter", *USER, "--add-config", f"request_percentage={text}", cluster=cluster)
+    (asked,) = cluster.asked(ApiKey.ALTER_CLIENT_QUOTAS)
+    assert asked.entries[0].ops[0].value == number
