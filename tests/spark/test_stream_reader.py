@@ -262,3 +262,21 @@ def test_a_deleted_topic_is_a_loss_that_is_named(make_topic: MakeTopic) -> None:
     assert read(lax, start, end) == [f"value {i}" for i in range(3)]
     assert lax.latestOffset(end, ALL)[kept.name] == {"0": 3}
     assert gone.name not in lax.latestOffset(end, ALL)
+
+
+@pytest.mark.parametrize("option", [{}, {"minPartitions": "4"}, {"maxRecordsPerPartition": "2"}])
+def test_tasks_keep_their_numbers_when_offsets_are_lost(
+    make_topic: MakeTopic, option: dict[str, str]
+) -> None:
+    """With `exactlyOnce` a task whose number is committed is not written again."""
+    topic = make_topic(2)
+    topic.write(8)
+    stream = reader(topic, failOnDataLoss="false", **option)
+    start = stream.initialOffset()
+    end = stream.latestOffset(start, ALL)
+    before = [part.range for part in stream.partitions(start, end)]
+    topic.delete_records(0, 4)  # all of partition 0, after its tasks are committed
+    after = [part.range for part in stream.partitions(start, end)]
+    assert [each.topic_partition for each in after] == [each.topic_partition for each in before]
+    assert [each for each in after if each.size] == [r for r in before if r.topic_partition[1] == 1]
+    assert read(stream, start, end) == [f"value {i}" for i in range(1, 8, 2)]

@@ -10,7 +10,13 @@ from typing import Any, Final
 from pyspark.sql.datasource import DataSourceReader, Filter
 
 from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
-from kafkapy.spark.source.offsets import Offsets, plan_ranges, report_losses, split_ranges
+from kafkapy.spark.source.offsets import (
+    Offsets,
+    plan_ranges,
+    report_losses,
+    split_ranges,
+    what_is_left,
+)
 from kafkapy.spark.source.options import SourceOptions
 from kafkapy.spark.source.pushdown import Bounds, push_filters
 from kafkapy.spark.workers.engine import RangePartition, read_range
@@ -54,9 +60,11 @@ class KafkapyBatchReader(DataSourceReader):  # type: ignore[misc]
             reader,
             bounds,
         )
-        ranges, losses = plan_ranges(start, end, reader.earliest(start), reader.latest(start))
+        earliest, latest = reader.earliest(start), reader.latest(start)
+        planned, losses = plan_ranges(start, end, earliest, latest)
         report_losses(losses, options.fail_on_data_loss, log.warning)
-        cut = split_ranges(ranges, options.min_partitions, options.max_records_per_partition)
+        left = [part for r in planned if (part := what_is_left(r, earliest, latest)).size]
+        cut = split_ranges(left, options.min_partitions, options.max_records_per_partition)
         return [RangePartition(part, bounds.timestamp_us) for part in cut]
 
     def read(self, partition: Any) -> Iterator[Any]:

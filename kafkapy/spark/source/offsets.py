@@ -127,7 +127,8 @@ def _int_lists(value: Any) -> bool:
 def plan_ranges(
     start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets
 ) -> tuple[list[OffsetRange], list[str]]:
-    """The ranges to read from `start` to `end`, and a message for each loss of data.
+    """The ranges from `start` to `end`, and a message for each loss of data. What is lost is still
+    in the ranges: see `what_is_left`.
 
     `earliest` and `latest` have the partitions that exist now. A partition that is not in `start`
     is new, and is read from its beginning, as in Spark's Kafka source.
@@ -140,21 +141,29 @@ def plan_ranges(
         begin = start.get(tp)
         if tp not in earliest:
             losses.append(f"{tp} is gone; offsets {begin or 0} to {until} were not read")
+            ranges.append(OffsetRange(tp, until if begin is None else begin, until))
             continue
         log_start, log_end = earliest[tp], latest[tp]
         if begin is None:
             if log_start > 0:
                 losses.append(f"The new partition {tp} starts at offset {log_start} instead of 0")
             begin = log_start
-        there = OffsetRange(tp, max(begin, log_start), min(until, log_end))
+        planned = OffsetRange(tp, begin, until)
         if until < begin:
             losses.append(f"{tp} ends at offset {until} now, before offset {begin}")
-        elif begin < until and (there.start, there.end) != (begin, until):
+        elif begin < until and what_is_left(planned, earliest, latest) != planned:
             losses.append(
                 f"{tp} has offsets {log_start} to {log_end} now; {begin} to {until} were to be read"
             )
-        ranges.append(there)
+        ranges.append(planned)
     return [r for r in ranges if r.size > 0], losses
+
+
+def what_is_left(planned: OffsetRange, earliest: Offsets, latest: Offsets) -> OffsetRange:
+    """The part of a range that exists now; an empty range if there is none."""
+    tp, start, end = planned
+    start = min(max(start, earliest.get(tp, end)), end)
+    return OffsetRange(tp, start, max(start, min(end, latest.get(tp, end))))
 
 
 def report_losses(

@@ -34,6 +34,7 @@ from kafkapy.spark.source.offsets import (
     split_ranges,
     start_of,
     to_json_object,
+    what_is_left,
 )
 from kafkapy.spark.source.options import SourceOptions
 from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
@@ -110,12 +111,13 @@ class KafkapyStreamReader(
         reader = self._reader()
         existing = reader.partitions(must_exist=False)
         existing = [tp for tp in existing if tp in until]
-        ranges, losses = plan_ranges(
-            begin, until, reader.earliest(existing), reader.latest(existing, until)
-        )
+        earliest, latest = reader.earliest(existing), reader.latest(existing, until)
+        planned, losses = plan_ranges(begin, until, earliest, latest)
         report_losses(losses, options.fail_on_data_loss, log.warning)
-        cut = split_ranges(ranges, options.min_partitions, options.max_records_per_partition)
-        return [RangePartition(part) for part in cut]
+        # Cut before anything is left out: `exactlyOnce` knows a batch's tasks by their numbers,
+        # which must stay when the batch is planned again after retention.
+        cut = split_ranges(planned, options.min_partitions, options.max_records_per_partition)
+        return [RangePartition(what_is_left(part, earliest, latest)) for part in cut]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """Runs in an executor."""

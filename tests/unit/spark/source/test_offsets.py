@@ -26,6 +26,7 @@ from kafkapy.spark.source.offsets import (
     split_ranges,
     start_of,
     to_json_object,
+    what_is_left,
 )
 
 A, B, C = TopicPartition("a", 0), TopicPartition("a", 10), TopicPartition("b", 0)
@@ -108,9 +109,26 @@ def test_losses_name_partition_and_offsets(
     earliest = {tp: low for tp, (low, _) in there.items()}
     latest = {tp: high for tp, (_, high) in there.items()}
     planned, losses = plan_ranges(start, end, earliest, latest)
-    assert planned == [OffsetRange(*r) for r in ranges]
+    left = [what_is_left(each, earliest, latest) for each in planned]
+    assert [each for each in left if each.size] == [OffsetRange(*r) for r in ranges]
     (loss,) = losses
     assert all(word in loss for word in words), loss
+
+
+@pytest.mark.parametrize(
+    ("there", "left"),
+    [
+        ((0, 9), (3, 8)),
+        ((5, 9), (5, 8)),
+        ((0, 6), (3, 6)),
+        ((9, 12), (8, 8)),
+        ((0, 2), (3, 3)),
+        (None, (8, 8)),
+    ],
+)
+def test_what_is_left_of_a_range(there: tuple[int, int] | None, left: tuple[int, int]) -> None:
+    earliest, latest = ({A: there[0]}, {A: there[1]}) if there else ({}, {})
+    assert what_is_left(OffsetRange(A, 3, 8), earliest, latest) == OffsetRange(A, *left)
 
 
 def test_nothing_to_read_is_never_a_loss() -> None:
