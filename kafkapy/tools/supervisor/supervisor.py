@@ -276,14 +276,14 @@ class Supervisor:
             self._say(f"Restarting {len(self._rolling)} brokers, one after the other")
         if not self._rolling:
             return
-        if any(child.state not in (State.SERVING, State.LEFT) for child in self._children):
-            return
         now_s = time.monotonic()
+        if any(child.state not in (State.SERVING, State.LEFT) for child in self._children):
+            self._roll_until_s = now_s + _ROLL_LIMIT_S  # a recovery of logs may take hours
+            return
         if now_s < self._asked_s + _ASK_S:
             return
         self._asked_s = now_s
         if self._all_are_replicated():
-            self._roll_until_s = now_s + _ROLL_LIMIT_S
             self._send_term(self._rolling.popleft())
         elif now_s >= self._roll_until_s:
             left = ", ".join(str(child.number) for child in self._rolling)

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -135,3 +135,34 @@ def test_a_signal_ends_it_wherever_it_is(tmp_path: Path, monkeypatch: pytest.Mon
         return not thread.is_alive()
 
     assert next((at for at in range(1, 40) if not interrupted(at)), None) is None
+
+
+def test_a_start_that_takes_long_does_not_end_a_rolling_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker may recover its logs for longer than the wait for replicas."""
+    said: list[str] = []
+    supervisor = Supervisor(2, [], {"log.dirs": str(tmp_path)}, said.append)
+    for number in range(2):
+        running: Any = Running()
+        launched = Launched(running, tmp_path / "output", 0)
+        supervisor._children.append(
+            Child(number, [], launched.output, 1, launched, 0.0, State.SERVING)
+        )
+    first, second = supervisor._children
+
+    def roll(at_s: float, is_replicated: bool) -> None:
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: at_s))
+        monkeypatch.setattr(supervisor, "_all_are_replicated", lambda: is_replicated)
+        supervisor._roll()
+
+    supervisor.restart()
+    roll(10, True)
+    assert first.state is State.STOPPING
+    first.state = State.STARTING
+    roll(10 + 2 * module._ROLL_LIMIT_S, False)
+    first.state = State.SERVING
+    roll(20 + 2 * module._ROLL_LIMIT_S, False)  # its replicas catch up
+    roll(30 + 2 * module._ROLL_LIMIT_S, True)
+    assert second.state is State.STOPPING
+    assert said == ["Restarting 2 brokers, one after the other"]
