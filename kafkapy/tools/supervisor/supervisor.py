@@ -137,14 +137,12 @@ class Supervisor:
 
     def _child(self, number: int, machine: str, store: str) -> Child:
         own = process_properties.overrides(self._properties, number, machine, store)
-        metrics_port = free_port(_HOST)
-        own[_METRICS_PORT] = str(metrics_port)
         own["kafkapy.metrics.host"] = _HOST
         words = [*self._words, *(f"--override={key}={own[key]}" for key in own)]
         directory = Path(process_properties.log_dirs(self._properties, number)[0])
         _make(directory)
         output = directory / broker_processes.OUTPUT_FILE
-        launched = broker_processes.launch(words, output, is_ours=True)
+        metrics_port, launched = _launched(words, output)
         return Child(number, words, output, metrics_port, launched, time.monotonic())
 
     def run(self) -> int:
@@ -248,7 +246,7 @@ class Supervisor:
         before.close()
         child.started_s = time.monotonic()
         try:
-            child.launched = broker_processes.launch(child.words, child.output, is_ours=True)
+            child.metrics_port, child.launched = _launched(child.words, child.output)
         except OSError as error:
             # A failed disk or a lack of memory: the other brokers serve on.
             self._died(child, f"cannot be started: {error.strerror}", child.started_s)
@@ -298,6 +296,14 @@ class Supervisor:
 
     def _metrics_ports(self) -> dict[int, int]:
         return {c.number: c.metrics_port for c in self._children if c.state in _LIVE}
+
+
+def _launched(words: Sequence[str], output: Path) -> tuple[int, Launched]:
+    """A broker, and the port of its metrics, which is another at each start: the system may have
+    given the last one to a connection meanwhile. Raises OSError."""
+    port = free_port(_HOST)
+    own = f"--override={_METRICS_PORT}={port}"
+    return port, broker_processes.launch([*words, own], output, is_ours=True)
 
 
 def processes_of(text: str) -> int:

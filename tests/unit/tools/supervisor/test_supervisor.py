@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import signal
+import socket
 import sys
 import threading
 import time
@@ -166,3 +167,27 @@ def test_a_start_that_takes_long_does_not_end_a_rolling_restart(
     roll(30 + 2 * module._ROLL_LIMIT_S, True)
     assert second.state is State.STOPPING
     assert said == ["Restarting 2 brokers, one after the other"]
+
+
+def test_a_broker_that_starts_again_gets_a_port_of_metrics_that_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it was away, the system may have given its port to a connection of another process."""
+    started: list[list[str]] = []
+
+    def launch(words: list[str], output: Path, **_: Any) -> Launched:
+        started.append(words)
+        process: Any = Running()
+        return Launched(process, output, 0)
+
+    monkeypatch.setattr(broker_processes, "launch", launch)
+    supervisor = Supervisor(1, ["p"], {"log.dirs": str(tmp_path / "logs")}, lambda _: None)
+    child = supervisor._child(0, "machine", "127.0.0.1:1")
+    taken = child.metrics_port
+    with socket.create_server(("127.0.0.1", taken)):
+        supervisor._launch(child)
+        assert child.metrics_port != taken
+    for words, port in zip(started, (taken, child.metrics_port), strict=True):
+        assert [word for word in words if ".metrics.port=" in word] == [
+            f"--override=kafkapy.metrics.port={port}"
+        ]
