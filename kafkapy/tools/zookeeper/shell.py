@@ -164,10 +164,23 @@ class ZooKeeperShell:
             self._stat(stat)
 
     def _below(self, path: str) -> Iterator[str]:
-        """A node and all below it, each looked into when it has been told of."""
+        """A node and all below it, in the order of ZooKeeper's shell: all children of a node, then
+        what is below each. Of a node that is deleted meanwhile nothing more is told.
+        """
+        names = self._client.get_children(path)
         yield path
-        for child in sorted(self._client.get_children(path)):
-            yield from self._below(f"{path.rstrip('/')}/{child}")
+        waiting: list[str] = []
+        while True:
+            children = [f"{path.rstrip('/')}/{name}" for name in sorted(names)]
+            yield from children
+            waiting += reversed(children)
+            if not waiting:
+                return
+            path = waiting.pop()
+            try:
+                names = self._client.get_children(path)
+            except NoNodeError:
+                names = []
 
     def get(self, flags: dict[str, str], operands: list[str]) -> None:
         data, stat = self._client.get(operands[0], watch=self._watch(flags))

@@ -147,6 +147,34 @@ def test_flags_may_stand_together() -> None:
     assert run("ls -sR /a")[0] == ["/a", "/a/b"]
 
 
+def test_a_tree_is_listed_in_the_order_of_zookeepers_shell() -> None:
+    """As ZooKeeper 3.8.4 lists it: the children of a node, then those of each child."""
+    assert run("ls -R /")[0] == ["/", "/a", "/c", "/a/b"]
+
+
+def test_a_node_that_goes_away_does_not_end_the_list() -> None:
+    """Of a cluster that works, some node always does."""
+
+    class Live(Tree):
+        def get_children(self, path: str, watch: Any = None, include_data: bool = False) -> Any:
+            if path == "/a":
+                raise NoNodeError
+            return super().get_children(path, watch, include_data)
+
+    for line, expected in [("ls -R /", ["/", "/a", "/c"]), ("getAllChildrenNumber /", ["2"])]:
+        said: list[str] = []
+        ZooKeeperShell(Live(), said.append, said.append).run_line(line)
+        assert said == expected
+
+
+def test_a_tree_may_be_deep() -> None:
+    tree = Tree()
+    tree.nodes = {"/" + "/".join(["a"] * depth): b"" for depth in range(2000)}
+    said: list[str] = []
+    ZooKeeperShell(tree, said.append, said.append).run_line("ls -R /")
+    assert said == list(tree.nodes)
+
+
 def test_two_dashes_end_the_flags() -> None:
     assert run("set -- /a -s")[2] == [("/a", b"-s", -1)]
 
@@ -158,7 +186,7 @@ def test_acls_are_set_on_a_node_or_on_all_below() -> None:
     assert run("create /n x digest:u:h:r")[2][0][2] == [READ]
     assert run("setAcl -v 2 /a digest:u:h:r")[2] == [("/a", [READ], 2)]
     said, _, asked = run("setAcl -R -s / digest:u:h:r")
-    assert [path for path, _, _ in asked] == ["/", "/a", "/a/b", "/c"]
+    assert [path for path, _, _ in asked] == ["/", "/a", "/c", "/a/b"]
     assert said == stat_lines(STAT) * 4
 
 
