@@ -146,10 +146,7 @@ class ZooKeeperShell:
         try:
             command(self, flags, operands)
         except KazooException as error:
-            for kind, text in _SAID:
-                if isinstance(error, kind):
-                    raise ShellError(text.format(path)) from error
-            raise ShellError(f"{type(error).__name__}: {path}") from error
+            raise ShellError(_refusal(error, path)) from error
 
     def ls(self, flags: dict[str, str], operands: list[str]) -> None:
         path = operands[0] if operands else "/"
@@ -234,10 +231,21 @@ class ZooKeeperShell:
         acl, version = _acls(operands[1]), version_of(flags)
         # All of them first: what is set may forbid to look further.
         paths = list(self._below(operands[0])) if "R" in flags else [operands[0]]
+        refused = []
         for path in paths:
-            stat = self._client.set_acls(path, acl, version)
+            try:
+                stat = self._client.set_acls(path, acl, version)
+            except NoNodeError:
+                if path == operands[0]:
+                    raise
+                continue  # it was deleted meanwhile
+            except (BadVersionError, NoAuthError) as error:
+                refused.append(_refusal(error, path))
+                continue  # the others need it all the more
             if "s" in flags:
                 self._stat(stat)
+        if refused:
+            raise ShellError("\n".join(refused))
 
     def add_auth(self, flags: dict[str, str], operands: list[str]) -> None:
         if not operands:
@@ -367,6 +375,11 @@ _TAKING_VALUES: Final = {
     "deleteall": ("b",),
     "reconfig": ("v", "file", "members", "add", "remove"),
 }
+
+
+def _refusal(error: KazooException, path: str) -> str:
+    said = (text for kind, text in _SAID if isinstance(error, kind))
+    return next(said, f"{type(error).__name__}: {{}}").format(path)
 
 
 def _refuse_bytes(text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.protocol.states import WatchedEvent, ZnodeStat
 from kazoo.security import make_acl
 
@@ -188,6 +188,25 @@ def test_acls_are_set_on_a_node_or_on_all_below() -> None:
     said, _, asked = run("setAcl -R -s / digest:u:h:r")
     assert [path for path, _, _ in asked] == ["/", "/a", "/c", "/a/b"]
     assert said == stat_lines(STAT) * 4
+
+
+def test_a_node_that_refuses_an_acl_leaves_no_other_without_it() -> None:
+    """Or a tree that was to be closed stays open, because a node of it went away."""
+
+    class Refusing(Tree):
+        def set_acls(self, path: str, acls: Any, version: int) -> ZnodeStat:
+            refusals = {"/a": NoAuthError, "/a/b": NoNodeError}
+            if path in refusals:
+                raise refusals[path]
+            return super().set_acls(path, acls, version)
+
+    tree = Refusing()
+    shell = ZooKeeperShell(tree, [].append, [].append)
+    with pytest.raises(ShellError, match=r"^Authentication is not valid : /a$"):
+        shell.run_line("setAcl -R / digest:u:h:r")
+    assert [path for path, _, _ in tree.asked] == ["/", "/c"]
+    with pytest.raises(ShellError, match=r"^Node does not exist: /a/b$"):
+        shell.run_line("setAcl /a/b digest:u:h:r")
 
 
 def test_members_of_an_ensemble_are_changed(tmp_path: Path) -> None:
