@@ -261,8 +261,12 @@ class Agent:
             try:
                 status = os.lstat(name)
                 identity = (status.st_dev, status.st_ino)
-                if cursor is None and (identity in known or self._is_done(name, identity)):
-                    continue  # a rotated file under its new name
+                if cursor is None:  # it may be a rotated file under its new name
+                    if identity in known:
+                        continue
+                    cursor = self._end_of_done(name, identity)
+                    if cursor is not None and status.st_size <= cursor.offset:
+                        continue  # its writer has added nothing, not knowing of the rotation
             except (FileNotFoundError, NotAFile):
                 continue  # it was another a moment ago
             except PermissionError:
@@ -299,14 +303,14 @@ class Agent:
         old.path = new.path  # so that it notices that the name belongs to another file
         return old
 
-    def _is_done(self, name: str, identity: tuple[int, int]) -> bool:
-        """Whether a file was read to its end under another name. Inodes are reused."""
+    def _end_of_done(self, name: str, identity: tuple[int, int]) -> Cursor | None:
+        """The end of a file that was read under another name. Inodes are reused."""
         cursor = self._state.done.get(identity)
         if cursor is None:
-            return False
+            return None
         tail = FileTail(Path(name), cursor)
         tail.close()
-        return tail.cursor == cursor
+        return cursor if tail.cursor == cursor else None
 
     def _matching(self) -> Iterable[str]:
         """Names of matching files, in order. A pattern without a match may match later."""

@@ -137,6 +137,22 @@ def test_rotation_while_it_runs(machine: Machine) -> None:
     assert machine.notes == []
 
 
+def test_a_writer_that_learns_of_the_rotation_later(machine: Machine) -> None:
+    """It has the renamed file open until it is told, as logrotate does behind the renaming."""
+    machine.log("a\n")
+    assert machine.run() == ["a"]
+    machine.rename("app.log", "app.log.1")
+    machine.log("b\n")
+    assert machine.run() == ["a", "b"]
+    machine.log("late\n", "app.log.1")
+    assert machine.run() == ["a", "b", "late"]
+    assert machine.sink.safe[-1] == ("app.log.1", "late")
+    assert machine.run() == ["a", "b", "late"]
+    machine.log("later\n", "app.log.1")
+    assert machine.run() == ["a", "b", "late", "later"]
+    assert machine.notes == []
+
+
 def test_rotation_while_it_is_away(machine: Machine) -> None:
     machine.log("a\n")
     machine.run("app.log")
