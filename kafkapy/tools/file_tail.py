@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import zlib
+from contextlib import suppress
 from errno import ELOOP, ENXIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -136,14 +137,15 @@ class FileTail:
 
 
 def find_renamed(path: Path, cursor: Cursor) -> FileTail | None:
-    """Find the cursor's file, if its new name begins with the old one."""
+    """Find the cursor's file, if its new name begins with the old one, and it can be read."""
     for other in sorted(path.parent.glob(f"{_escaped(path.name)}*")):
-        status = other.lstat()
-        if (status.st_dev, status.st_ino) == cursor.identity:
-            tail = FileTail(other, cursor)
-            if tail.cursor == cursor:
-                return tail
-            tail.close()
+        with suppress(OSError):  # it has another name by now, or other rights
+            status = other.lstat()
+            if (status.st_dev, status.st_ino) == cursor.identity:
+                tail = FileTail(other, cursor)
+                if tail.cursor == cursor:
+                    return tail
+                tail.close()
     return None
 
 

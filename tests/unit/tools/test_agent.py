@@ -270,6 +270,30 @@ def test_a_file_that_may_not_be_read_stops_no_other(
     assert machine.run() == ["b", "a"]
 
 
+def test_a_renamed_file_that_may_not_be_read_stops_no_other(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = file_tail._opened
+
+    def refuse(path: Path) -> int:
+        if path.name == "app.log.1":
+            raise PermissionError(13, "Permission denied")
+        return opened(path)
+
+    machine.log("a\n")
+    assert machine.run("*.log") == ["a"]
+    machine.log("lost\n")
+    machine.rename("app.log", "app.log.1")
+    machine.log("b\n")
+    machine.log("c\n", "other.log")
+    monkeypatch.setattr(file_tail, "_opened", refuse)
+    assert machine.run("*.log") == ["a", "b", "c"]
+    assert machine.notes == [
+        f"{machine.root}/app.log was replaced while the agent was away; reading it from its"
+        " beginning"
+    ]
+
+
 class FullProducer:
     """librdkafka's producer while no broker answers: its queue has room for one line."""
 
