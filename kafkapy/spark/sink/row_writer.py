@@ -53,7 +53,7 @@ class RowWriter:
         columns = row_columns(batch)
         now_ms = int(time.time() * 1000)
         given = column(batch, "partition")
-        partitions = None if given is None else int32s(given, null=_ANY)
+        partitions = None if given is None else _named(given)
         keys = None if self._settings.ignore_keys else column(batch, "key")
         by_key = keys is not None and keys.null_count < len(keys)
         for topic, rows in self._by_topic(batch):
@@ -172,6 +172,17 @@ class RowWriter:
 
     def _closed(self, batch: OpenBatch) -> Any:
         return batch.close(self._settings.codec, self._settings.level)
+
+
+def _named(partitions: Any) -> NDArray[np.int32]:
+    """The column `partition`, with -1 for null.
+
+    Raises:
+        DeliveryError: a row has -1 itself, which the producers of Kafka refuse.
+    """
+    if np.any(int32s(partitions, null=0) == _ANY):
+        raise DeliveryError("A row: there is no partition -1; null is for any partition")
+    return int32s(partitions, null=_ANY)
 
 
 def _grouped(codes: NDArray[np.int32]) -> Iterator[tuple[int, _Rows]]:

@@ -113,6 +113,12 @@ def test_memory_is_bounded_where_there_are_many_partitions() -> None:
         ({"value": ["v"], "topic": pa.array([None], pa.string())}, None, "null topic"),
         ({"value": ["v"], "partition": pa.array([7], pa.int32())}, "t", "no partition 7"),
         ({"value": ["v"], "partition": pa.array([-2], pa.int32())}, "t", "no partition -2"),
+        ({"value": ["v"], "partition": pa.array([-1], pa.int32())}, "t", "no partition -1"),
+        (
+            {"key": ["k", "k"], "value": ["v", "w"], "partition": pa.array([None, -1], pa.int32())},
+            "t",
+            "no partition -1",
+        ),
         ({"value": [bytes(2 << 20)]}, "t", "A row for topic t is 2097"),
         ({"value": ["v"]}, "other", "Topic other not present in metadata"),
     ],
