@@ -51,6 +51,7 @@ class RowWriter:
               exist; or an earlier row could not be written.
         """
         columns = row_columns(batch)
+        _check_headers(column(batch, "headers"))
         now_ms = int(time.time() * 1000)
         given = column(batch, "partition")
         partitions = None if given is None else _named(given)
@@ -172,6 +173,17 @@ class RowWriter:
 
     def _closed(self, batch: OpenBatch) -> Any:
         return batch.close(self._settings.codec, self._settings.level)
+
+
+def _check_headers(headers: Any) -> None:
+    """
+    Raises:
+        DeliveryError: a row has a header without a key, beyond which Java's consumers do not read.
+    """
+    if headers is not None:
+        pairs = headers.flatten()
+        if pairs.null_count or pairs.field(0).null_count:
+            raise DeliveryError("A row has a header that is null, or whose key is null")
 
 
 def _named(partitions: Any) -> NDArray[np.int32]:

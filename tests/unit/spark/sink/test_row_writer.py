@@ -128,6 +128,20 @@ def test_what_is_refused(columns: dict[str, Any], topic: str | None, words: str)
         written([batch_of(**columns)], {"t": 2}, topic)
 
 
+_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+@pytest.mark.parametrize("kind", [_HEADERS, pa.large_list(_HEADERS.value_type)])
+@pytest.mark.parametrize("header", [None, {"key": None, "value": b"x"}])
+def test_a_header_without_a_name_is_refused(kind: Any, header: dict[str, Any] | None) -> None:
+    """No consumer of Java reads beyond a record with one."""
+    fine = {"key": "k", "value": None}
+    rows = batch_of(value=["a", "b", "c"], headers=pa.array([[fine], None, [fine, header]], kind))
+    with pytest.raises(DeliveryError, match="a header that is null, or whose key is null"):
+        written([rows], {"t": 1})
+    assert written([rows.slice(0, 2)], {"t": 1}).values() == [b"a", b"b"]
+
+
 def test_a_batch_without_rows_is_nothing() -> None:
     empty = batch_of(value=pa.array([], pa.binary()), topic=pa.array([], pa.string()))
     assert written([empty], {"t": 1}).values() == []
