@@ -194,7 +194,7 @@ def run(
     began_ms = 0
     for sent in range(work.records):
         if in_transactions and not began_ms:
-            producer.begin_transaction()
+            _or_refuse(producer.begin_transaction)
             began_ms = _now_ms()
         _send(producer, work.topic, next(work.payloads), acknowledged)
         if began_ms and _now_ms() - began_ms >= work.transaction_duration_ms:

@@ -2,17 +2,21 @@
 
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
-from kafkapy.common.errors import ConfigError
+from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.tools.perf.producer_perf import (
     LatencyStats,
+    Workload,
     file_payloads,
     monotonic_payloads,
     percentiles,
     random_payloads,
     read_payload_file,
+    run,
 )
 
 
@@ -68,3 +72,18 @@ def test_a_payload_file_loses_its_empty_end(tmp_path: Path) -> None:
     for name in ("empty", "blank", "none"):
         with pytest.raises(ConfigError, match="File does not exist or empty file provided"):
             read_payload_file(str(tmp_path / name), "\n")
+
+
+def test_a_producer_that_was_fenced_ends_with_its_error() -> None:
+    class Fenced:
+        def init_transactions(self, timeout: float) -> None:
+            """Nothing is wrong yet."""
+
+        def begin_transaction(self) -> None:
+            raise KafkaException(KafkaError(KafkaError._FENCED, "fenced by a newer instance"))
+
+    producer: Any = Fenced()
+    work = Workload("t", 1, random_payloads(1), -1, transaction_duration_ms=1)
+    silent: Any = [].append
+    with pytest.raises(ApiError, match="fenced by a newer instance"):
+        run(producer, work, silent, silent, silent)
