@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
+from kafkapy.client.cluster import Cluster
 from kafkapy.spark.source import stream_reader
 from kafkapy.spark.source.offsets import DataLossError, from_json_object
 from kafkapy.spark.source.options import parse_options
@@ -133,6 +134,22 @@ def test_a_group_that_cannot_be_committed_is_a_warning(
     consumer.close()
     assert f"group {group} were not committed" in caplog.text
     assert read(stream, stream.initialOffset(), end) == ["value 0", "value 1"]
+
+
+def test_a_coordinator_that_is_away_holds_no_batch_up(
+    make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Observers' offsets are not worth the minute that a client waits for a coordinator."""
+    asked: list[int] = []
+
+    def commit(cluster: Cluster, *_: Any) -> None:
+        asked.extend((cluster.api_timeout_ms, cluster.request_timeout_ms))
+
+    monkeypatch.setattr(stream_reader, "commit_offsets", commit)
+    topic = make_topic()
+    stream = reader(topic, commitGroupId="observed")
+    stream.latestOffset(stream.initialOffset(), ALL)
+    assert asked == [stream_reader.COMMIT_LIMIT_MS] * 2
 
 
 def committed(topic: Topic, group: str) -> dict[int, int]:

@@ -46,6 +46,9 @@ LATEST_TTL_S: Final = 0.1
 second.
 """
 
+COMMIT_LIMIT_MS: Final = 5000
+"""The time that a batch waits for the coordinator of `commitGroupId`."""
+
 
 class KafkapyStreamReader(
     DataSourceStreamReader,  # type: ignore[misc]
@@ -133,8 +136,10 @@ class KafkapyStreamReader(
         news = {tp: at for tp, at in offsets.items() if at > self._committed.get(tp, -1)}
         if group is None or not news:
             return
+        limits = ("default.api.timeout.ms", "request.timeout.ms")
+        patience = dict.fromkeys(limits, str(COMMIT_LIMIT_MS))
         try:
-            commit_offsets(cluster_of(self._options.client_properties), group, news)
+            commit_offsets(cluster_of(self._options.client_properties | patience), group, news)
         except ApiError as error:
             log.warning("The offsets of group %s were not committed: %s", group, error)
         self._committed |= news
