@@ -125,11 +125,16 @@ def start_in_background(
     the wait is interrupted, the broker is stopped.
 
     Raises:
-        ConfigError: it ended; with the end of its output.
+        ConfigError: it ended, with the end of its output; or that cannot be written.
     """
     output = Path(os.environ.get("LOG_DIR") or directories[0]) / name
     with background.ended_on_failure() as started:
-        launched = launch(words, output)
+        try:
+            launched = launch(words, output)
+        except OSError as error:
+            raise ConfigError(
+                f"Cannot start a broker with its output in {output}: {error.strerror}"
+            ) from error
         started.append(launched)
         wait_until_serving(launched, None)
     return launched.process.pid, output

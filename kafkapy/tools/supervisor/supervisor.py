@@ -114,12 +114,16 @@ class Supervisor:
         """Launch all brokers; returns when they serve. If one does not, all are ended again.
 
         Raises:
-            ConfigError: a broker did not start, or a supervisor runs on these directories.
+            ConfigError: a broker did not start, or a supervisor runs on these directories, or a
+                file in them cannot be written.
         """
         directory = Path(broker_processes.log_dirs(self._properties)[0])
         _make(directory)
         pid_file = directory / broker_processes.SUPERVISOR_PID_FILE
-        held = pid_files.lock(pid_file)  # until the process ends
+        try:
+            held = pid_files.lock(pid_file)  # until the process ends
+        except OSError as error:
+            raise ConfigError(f"Cannot write {pid_file}: {error.strerror}") from error
         if held is None:
             raise ConfigError(f"Another supervisor holds {pid_file}")
         machine = socket.gethostname()
@@ -142,7 +146,12 @@ class Supervisor:
         directory = Path(process_properties.log_dirs(self._properties, number)[0])
         _make(directory)
         output = directory / broker_processes.OUTPUT_FILE
-        metrics_port, launched = _launched(words, output)
+        try:
+            metrics_port, launched = _launched(words, output)
+        except OSError as error:
+            raise ConfigError(
+                f"Cannot start broker {number} with its output in {output}: {error.strerror}"
+            ) from error
         return Child(number, words, output, metrics_port, launched, time.monotonic())
 
     def run(self) -> int:

@@ -79,3 +79,12 @@ def test_output_goes_where_log_dir_says(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(ConfigError):
         processes.start_in_background(["/nope"], [str(tmp_path / "logs")])
     assert (tmp_path / "elsewhere" / processes.OUTPUT_FILE).exists()
+
+
+def test_an_output_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LOG_DIR", raising=False)
+    (tmp_path / "kafkaServer.out").mkdir()
+    with pytest.raises(ConfigError, match=f"{tmp_path}/kafkaServer.out: Is a directory"):
+        processes.start_in_background([], [str(tmp_path)])

@@ -191,3 +191,14 @@ def test_a_broker_that_starts_again_gets_a_port_of_metrics_that_is_free(
         assert [word for word in words if ".metrics.port=" in word] == [
             f"--override=kafkapy.metrics.port={port}"
         ]
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """As one that was made by root, in a run before the service had its own account."""
+    supervisor = Supervisor(1, [], {"log.dirs": str(tmp_path)}, lambda _: None)
+    (tmp_path / "kafkapy-supervisor.pid").mkdir()
+    with pytest.raises(ConfigError, match=f"{tmp_path}/kafkapy-supervisor.pid: Is a directory"):
+        supervisor.start()
+    (tmp_path / "kafkaServer.out").mkdir()
+    with pytest.raises(ConfigError, match=f"broker 0 .* {tmp_path}/kafkaServer.out: Is a dir"):
+        supervisor._child(0, "machine", "127.0.0.1:1")
