@@ -59,7 +59,8 @@ class OffsetReader:
             if must_exist:
                 look = f"{message}; 'kafkapy topics --list' shows its topics"
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, look)
-            log.warning("%s. The query goes on, because failOnDataLoss is false.", message)
+            if not self._options.fail_on_data_loss:
+                log.warning("%s. The query goes on, because failOnDataLoss is false.", message)
         return sorted(existing.intersection(assigned) if assigned else existing)
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
