@@ -16,6 +16,7 @@ from kafkapy.client.offsets import (
 )
 from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_numbers import is_integer, is_natural
 from kafkapy.common.topic_partition import TopicPartition
 
 PartitionFilter = Callable[[TopicPartition], bool]
@@ -59,13 +60,13 @@ def by_topic_and_partitions(topic: str | None, partitions: str | None) -> Partit
     topics = TopicFilter(topic)
     if not partitions:
         return lambda tp: topics.allows(tp.topic)
-    try:
-        numbers = {int(word) for word in java_split(partitions)}
-    except ValueError:
+    words = java_split(partitions)
+    if not all(map(is_integer, words)):
         raise ConfigError(
             "--partitions expects a comma separated list of numeric partition ids, but received: "
             + partitions
-        ) from None
+        )
+    numbers = set(map(int, words))
     return lambda tp: (not numbers or tp.partition in numbers) and topics.allows(tp.topic)
 
 
@@ -81,7 +82,7 @@ def by_rules(text: str) -> PartitionFilter:
 
 def _rule(text: str) -> PartitionFilter:
     match = _RULE.fullmatch(text)
-    if match is None:
+    if match is None or not all(is_natural(n) for n in match.groups()[1:] if n):
         raise ConfigError(f"Invalid rule specification: {text}")
     topics = TopicFilter(match[1] or None)
     low = int(match[2] or match[3] or 0)

@@ -62,7 +62,9 @@ def test_rules(rules: str, expected: str) -> None:
     assert " ".join(str(tp) for tp in ALL if chosen(tp)) == expected
 
 
-@pytest.mark.parametrize("rules", ["u:x", "u:1:2", "u:1-2-3", "u:-1-2"])
+@pytest.mark.parametrize(
+    "rules", ["u:x", "u:1:2", "u:1-2-3", "u:-1-2", "u:2147483648", "u:1-" + "9" * 5000]
+)
 def test_bad_rules(rules: str) -> None:
     with pytest.raises(ConfigError, match=f"Invalid rule specification: {rules}"):
         by_rules(rules)
@@ -76,8 +78,9 @@ def test_topic_and_partitions() -> None:
     assert all(everything(tp) for tp in ALL)
     first = by_topic_and_partitions("u", "0,")
     assert [str(tp) for tp in ALL if first(tp)] == ["u-0"]
-    with pytest.raises(ConfigError, match="numeric partition ids, but received: 1,x"):
-        by_topic_and_partitions("t", "1,x")
+    for wrong in ("1,x", "1, 2", "2147483648", "9" * 5000):
+        with pytest.raises(ConfigError, match=f"numeric partition ids, but received: {wrong}"):
+            by_topic_and_partitions("t", wrong)
 
 
 def test_the_order_is_that_of_the_text() -> None:
