@@ -92,7 +92,8 @@ class Copier:
     `total` records are committed. After an error that says so it begins anew, as a new instance
     with the same transactional id would. So it does when a call hangs beyond its limit: librdkafka
     waits without end for a group coordinator that has left the metadata (librdkafka 5456, 5511).
-    The instance that hangs is fenced, and ends when the broker is back."""
+    The instance that hangs is fenced, and ends when the broker is back. In the end readers of
+    committed records see all: a commit is answered before its markers are written."""
 
     def __init__(self, servers: str, source: str, target: str, total: int) -> None:
         self.copied = 0
@@ -135,6 +136,24 @@ class Copier:
             instance.wait_until_ended_or_stuck()
         for instance in instances:
             instance.join(LIMIT_S)
+        if self._fault is None and not self._stop.is_set():
+            try:
+                self.producer().init_transactions(LIMIT_S)  # once the last transaction is complete
+            except KafkaException as fault:
+                self._fault = fault
+
+    def producer(self) -> Producer:
+        """A new instance of the producer."""
+        return Producer(
+            {
+                "bootstrap.servers": self._servers,
+                "transactional.id": f"copy-{self._source}",
+                "transaction.timeout.ms": 10_000,
+                # It keeps to a coordinator that is gone until its metadata are that old.
+                "metadata.max.age.ms": 2000,
+                "log_level": 0,
+            }
+        )
 
     def _is_done(self) -> bool:
         return self.copied >= self._total or self._stop.is_set()
@@ -165,16 +184,7 @@ class _Instance(threading.Thread):
 
     def _live(self) -> None:
         copier = self._copier
-        producer = Producer(
-            {
-                "bootstrap.servers": copier._servers,
-                "transactional.id": f"copy-{copier._source}",
-                "transaction.timeout.ms": 10_000,
-                # It keeps to a coordinator that is gone until its metadata are that old.
-                "metadata.max.age.ms": 2000,
-                "log_level": 0,
-            }
-        )
+        producer = copier.producer()
         with _reader(copier._servers, "read_committed", f"copy-{copier._source}") as consumer:
             try:
                 producer.init_transactions(_CALL_S)
