@@ -49,12 +49,14 @@ class _Owner(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A member's last answer, which may have come long after the question."""
+    """A member's last answer, which may have come long after the question. `is_first`: of this
+    coordinator, after others of an earlier one."""
 
     epoch: int
     owned: frozenset[int]
     asked_us: int
     answer: Answer
+    is_first: bool = False
 
 
 class Ownership:
@@ -101,16 +103,18 @@ class Ownership:
             else:
                 self._must_be_free(partition, mine)
                 self._latest[partition] = mine
-        self._told[member_id] = _Told(epoch, owned, asked_us, answer)
+        is_first = known.answer.epoch != answer.epoch
+        self._told[member_id] = _Told(epoch, owned, asked_us, answer, is_first)
 
     def _must_be_free(self, partition: int, mine: _Owner) -> None:
         """Object if the earlier owner's last question is so recent that it cannot be fenced, and it
-        has not revoked the partition."""
+        has not revoked the partition. A coordinator that loads begins the rebalance timeouts, as in
+        Kafka: one may end just after the member has heard for the first time what to revoke."""
         latest = self._latest.get(partition)
         if latest is None or latest.member_id == mine.member_id:
             return
         told = self._told.get(latest.member_id)
-        if told is None or partition not in told.owned:
+        if told is None or partition not in told.owned or told.is_first:
             return
         if mine.answer.at_us - told.asked_us < _NOT_FENCED_US:
             what = f"{GROUP}/{partition} was of {latest}, and is given to {mine}"
