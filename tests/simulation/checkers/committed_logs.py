@@ -313,7 +313,8 @@ class CommittedLogs(Checker):
         led = self._epoch_led(node, key, partition)
         if led >= 0:
             if not self._was_unclean_after(key, led):
-                committed.owed = max(committed.owed, end)
+                kept = (loss.kept for loss in self._losses(key) if loss.epoch > led)
+                committed.owed = max(committed.owed, min([end, *kept]))
             committed.end_of_replaced = max(committed.end_of_replaced, end)
             self._excuse_replaced(node, key, partition, committed.end)
         elif end > max([committed.end_of_replaced, *(loss.end for loss in self._losses(key))]):
