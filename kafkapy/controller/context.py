@@ -116,7 +116,8 @@ class ControllerContext:
         return sorted(self.live_brokers)
 
     def brokers_handled(self, zxid: int) -> None:
-        """All registrations until `zxid` are handled, or what is written now considers them."""
+        """Record that all registrations up to `zxid` are handled, or considered by each later
+        write."""
         self.fence = self.fence._replace(brokers_zxid=zxid)
 
     def add_broker(self, broker: BrokerInfo, broker_epoch: int) -> None:

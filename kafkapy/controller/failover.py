@@ -54,8 +54,8 @@ async def fail_over(parts: ControllerParts, random: Random) -> None:
 
 
 async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPartition, int]:
-    """Fill the context. Returns until when the writer of each partition's state knew the
-    brokers."""
+    """Fill the context. Returns, for each partition, the zxid up to which the writer of its state
+    knew the registrations of brokers."""
     context, store = parts.context, parts.store
     zxid = await store.brokers.zxid()
     brokers = await store.brokers.get_all(parts.watch(BrokerChange()))
@@ -76,7 +76,7 @@ async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPar
 async def _elect_after_restarts(
     parts: ControllerParts, zxids: Mapping[TopicPartition, int]
 ) -> None:
-    """Elect again where an ISR member has registered without the knowledge of the state's writer.
+    """Elect again where the writer of the state did not know the registration of an ISR member.
 
     The last controller ended before it could handle that restart. The restarted broker may have
     lost the end of its log. If it led at the same leader epoch again, it would write other records

@@ -39,8 +39,8 @@ READ_COMMITTED: Final = 1
 class Partition:
     """A hosted partition.
 
-    Fixed: `topic_partition`, `log`, `local_id`, `is_live(broker_id)`, `may_be_replaced()`: whether
-    another broker may lead, and this one not have heard of it. LeaderAndIsr sets the rest.
+    Fixed: `topic_partition`, `log`, `local_id`, `is_live(broker_id)`, and `may_be_replaced()`,
+    which is true while an election may not have reached this broker. LeaderAndIsr sets the rest.
     `topic_id` is zero until the controller names it; `is_served` is False for good once the replica
     is deleted or its disk failed: its log is not to be touched again. `times_followed` counts, for
     the log may be truncated each time.
@@ -389,7 +389,7 @@ class Partition:
             # Nothing new, as in most partitions of a long session.
             result.aborted_transactions = [] if isolation == READ_COMMITTED else None
         elif wanted.fetch_offset > leader_end_offset and self.may_be_replaced():
-            raise self._perhaps_not_leader()  # the next leader may have that offset
+            raise self._perhaps_not_leader()  # the next leader's log may contain that offset
         else:
             info = log.read(
                 wanted.fetch_offset, max_bytes, upper_bound, min_one_message,
@@ -524,6 +524,6 @@ class Partition:
     def _perhaps_not_leader(self) -> ApiError:
         return ApiError(
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
-            f"Another broker may lead partition {self.topic_partition}: broker {self.local_id} does"
-            " not hear of elections at the moment",
+            f"Another broker may lead partition {self.topic_partition}: broker {self.local_id} has"
+            " no connection to ZooKeeper, or no LeaderAndIsr since its last registration",
         )

@@ -62,7 +62,7 @@ class Client:
         self.is_stopping = False
         self.is_done = False
         self.forgets_epochs = False
-        """As clients from before KIP-320, and librdkafka once it has lost a leader."""
+        """Accept older leader epochs, as clients before KIP-320 do."""
         self.leader_epochs: dict[tuple[str, int], int] = {}
         self._nodes: dict[int, NodeClient] = {}
 

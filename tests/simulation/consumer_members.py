@@ -49,8 +49,8 @@ class _Owner(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A member's last answer, which may have come long after the question. `is_first`: of this
-    coordinator, after others of an earlier one."""
+    """The last response to a member, which may arrive long after the request. `is_first` is set for
+    the first response of a coordinator that replaced another."""
 
     epoch: int
     owned: frozenset[int]
@@ -108,8 +108,8 @@ class Ownership:
 
     def _must_be_free(self, partition: int, mine: _Owner) -> None:
         """Object if the earlier owner's last question is so recent that it cannot be fenced, and it
-        has not revoked the partition. A coordinator that loads begins the rebalance timeouts, as in
-        Kafka: one may end just after the member has heard for the first time what to revoke."""
+        has not revoked the partition. A coordinator starts the rebalance timeouts when it loads, as
+        in Kafka: one may expire just after the first response that names partitions to revoke."""
         latest = self._latest.get(partition)
         if latest is None or latest.member_id == mine.member_id:
             return

@@ -213,13 +213,15 @@ class ClusterMember:
         self._waiter.know()
 
     def _may_be_replaced(self) -> bool:
-        """Whether other brokers may lead this one's partitions: without ZooKeeper its session may
-        have ended, and after a new one it has to hear from the controller first.
+        """Whether another broker may lead partitions that this broker leads.
+
+        Without a connection to ZooKeeper, the session may have expired. In a new session, the
+        state of the partitions is unknown until LeaderAndIsr is applied.
         """
         return (
             not self._connection.is_connected()
             or self._expired_session_id is not None
-            or self._receiver.heard_in_epoch != self._receiver.broker_epoch
+            or self._receiver.leader_and_isr_epoch != self._receiver.broker_epoch
         )
 
     def _session_expired(self) -> None:

@@ -51,8 +51,8 @@ _Row = LeaderAndIsrPartition | UpdateMetadataPartition | StopReplicaPartition
 class ControlRequestHandler:
     """Applies the controller's commands to the replica manager and the metadata cache.
 
-    `broker_epoch` is that of this broker's registration, set whenever it registers, and
-    `heard_in_epoch` the one in which LeaderAndIsr was applied last;
+    `broker_epoch` is that of this broker's registration, set whenever it registers;
+    `leader_and_isr_epoch` is the broker epoch in which LeaderAndIsr was last applied;
     `on_controller_change` is called when the metadata names another controller.
     """
 
@@ -74,7 +74,7 @@ class ControlRequestHandler:
         self._in_order = asyncio.Lock()  # fair: who asks first is first
         self._own_correlation_ids = itertools.count()
         self._followed_epoch = -1
-        self.broker_epoch = self.heard_in_epoch = -1
+        self.broker_epoch = self.leader_and_isr_epoch = -1
         self.on_controller_change: Callable[[], None] = lambda: None
 
     async def apply(self, command: Command, correlation_id: int | None = None) -> CommandResult:
@@ -171,7 +171,7 @@ class ControlRequestHandler:
         # Not a copy: a config may change before the last of many logs is created.
         result = await self._replicas.become_leader_or_follower(command, configs, correlation_id)
         if not result.error:
-            self.heard_in_epoch = self.broker_epoch
+            self.leader_and_isr_epoch = self.broker_epoch
         return result
 
     async def _read_configs(self, topic: str) -> None:

@@ -29,10 +29,10 @@ class Close(Protocol):
 class MetadataConnection(NamedTuple):
     """The port, a function that begins a new session after one expired, and one that closes it.
 
-    `on_session_expired(callback)` names who is told of an expiry. `close(limit_s)` waits so
-    long, by default as long as is usual, for the answer to its farewell. `on_failure(callback)`
-    names who is told that nothing can be stored any more. `is_connected()` is False while no server
-    is reached: the session may have ended.
+    `on_session_expired(callback)` registers the callback for an expired session, and
+    `on_failure(callback)` the one for a store that can no longer be written. `close(limit_s)`
+    limits the wait for the reply to the close request; the default is the usual limit.
+    `is_connected()` is False while no server is connected: the session may have expired.
     """
 
     zookeeper: ZooKeeper

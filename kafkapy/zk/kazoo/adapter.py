@@ -70,7 +70,7 @@ class KazooZooKeeper:
         `on_session_expired` is called once for each session that the ensemble ended (or whose login
         it refused): call `reconnect` then. For metrics: `on_connection_state` is called at every
         change, `on_answer` with the seconds from each request to its answer. `is_connected` is
-        False as soon as the current connection is found broken.
+        False from the detection of a broken connection to the next one.
         """
         self._config = config
         self._make_client = make_client

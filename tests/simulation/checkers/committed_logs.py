@@ -47,8 +47,8 @@ class _Batch(NamedTuple):
 class _Committed:
     """The batches of a partition below its highest high watermark, by base offset.
 
-    `end_of_replaced` is up to where a leader has committed after it was replaced, and `owed` the
-    same where its successor was in sync: later leaders have that too.
+    `end_of_replaced` is the highest offset that a leader committed after it was replaced. `owed` is
+    the same for leaders whose successor was in sync: later leaders must have these records.
     """
 
     def __init__(self) -> None:

@@ -63,10 +63,10 @@ def test_positions_in_the_epoch_before_go_on_to_count(tmp_path: Path) -> None:
     assert partition.log.high_watermark == 1
 
 
-def test_a_leader_that_hears_of_no_election_does_not_call_an_offset_out_of_range(
+def test_a_leader_without_zookeeper_answers_a_later_offset_with_not_leader(
     tmp_path: Path,
 ) -> None:
-    """A consumer before KIP-320 that met a former leader would begin anew elsewhere."""
+    """OFFSET_OUT_OF_RANGE from a former leader resets the position of a consumer before KIP-320."""
     partition = make_partition(log_manager(tmp_path))
     partition.make_leader(partition_state(), NOW)
 

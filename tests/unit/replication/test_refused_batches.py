@@ -239,11 +239,11 @@ def test_bytes_that_are_no_batch_are_refused_for_what_they_are(
     assert refused.value.code is not TOO_FEW
 
 
-def test_a_leader_that_hears_of_no_election_does_not_call_a_sequence_wrong(
+def test_a_leader_without_zookeeper_answers_a_gap_with_not_leader(
     partition: Partition,
 ) -> None:
-    """The batches between are in the log of the next leader, and its producer met this one by old
-    metadata. An idempotent producer of librdkafka ends with OUT_OF_ORDER_SEQUENCE_NUMBER."""
+    """The missing batches are in the log of the next leader. The producer came back by outdated
+    metadata, and OUT_OF_ORDER_SEQUENCE_NUMBER is fatal to idempotent producers of librdkafka."""
     assert send(partition, 0) is NONE
     partition.may_be_replaced = lambda: True
     assert send(partition, 1) is NONE

@@ -34,8 +34,8 @@ from kafkapy.server.requests.turns import ROW_UNITS, Turns, pieces
 logger = logging.getLogger("kafka.server.ConfigHelper")
 
 DEFAULTS_MAX: Final = 10_000
-"""Names without configs that a request may describe. Each has some KiB of defaults, for a few bytes
-in the request."""
+"""Limit of groups and client metrics without configs in one request. A name of a few bytes returns
+some KiB of defaults."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Handler:
 def _too_many() -> ApiError:
     return ApiError(
         ErrorCode.INVALID_REQUEST,
-        f"A request may describe {DEFAULTS_MAX} groups and client metrics without configs",
+        f"A request may describe at most {DEFAULTS_MAX} groups and client metrics without configs",
     )
 
 

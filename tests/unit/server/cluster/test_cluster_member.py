@@ -83,7 +83,7 @@ def test_a_broker_with_a_new_session_forgets_what_was_deleted_meanwhile() -> Non
 
 
 def test_a_broker_may_be_replaced_from_the_lost_connection_to_the_next_leader_and_isr() -> None:
-    """It judges what producers send by its log alone while it hears of elections only."""
+    """Only a broker that receives elections may refuse a sequence number by its log alone."""
 
     async def scenario() -> list[bool]:
         parts = rejoining_parts()
@@ -95,7 +95,7 @@ def test_a_broker_may_be_replaced_from_the_lost_connection_to_the_next_leader_an
             parts.is_connected.return_value = connected
             seen.append(parts.may_be_replaced())
 
-        parts.heard_in_epoch = parts.broker_epoch
+        parts.leader_and_isr_epoch = parts.broker_epoch
         look(connected=True)
         look(connected=False)
         look(connected=True)
@@ -105,7 +105,7 @@ def test_a_broker_may_be_replaced_from_the_lost_connection_to_the_next_leader_an
         await parts.call_args[0][0]
         parts.broker_epoch += 1  # as in a session that is new to ZooKeeper too
         look(connected=True)
-        parts.heard_in_epoch = parts.broker_epoch
+        parts.leader_and_isr_epoch = parts.broker_epoch
         look(connected=True)
         return seen
 

@@ -147,17 +147,17 @@ def test_the_controller_epoch_of_a_refused_command_is_not_remembered(receiving: 
     assert receiving.apply(leading()).error is ErrorCode.NONE
 
 
-def test_who_applied_leader_and_isr_has_heard_of_elections_in_its_epoch(
+def test_the_broker_epoch_of_the_last_leader_and_isr_is_kept(
     receiving: Receiving,
 ) -> None:
     receiving.apply(metadata("t"))
     receiving.apply(leading(BROKER_EPOCH - 1))
-    assert receiving.receiver.heard_in_epoch < BROKER_EPOCH
+    assert receiving.receiver.leader_and_isr_epoch < BROKER_EPOCH
     receiving.apply(leading())
-    assert receiving.receiver.heard_in_epoch == BROKER_EPOCH
+    assert receiving.receiver.leader_and_isr_epoch == BROKER_EPOCH
     receiving.receiver.broker_epoch += 1
     receiving.apply(leading(BROKER_EPOCH + 1, controller_epoch=0))
-    assert receiving.receiver.heard_in_epoch == BROKER_EPOCH
+    assert receiving.receiver.leader_and_isr_epoch == BROKER_EPOCH
 
 
 @pytest.mark.parametrize("epoch", [-1, BROKER_EPOCH, BROKER_EPOCH + 1])
