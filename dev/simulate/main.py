@@ -14,12 +14,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Final
 
+import kafkapy
 from dev.simulate import reach
+from dev.simulate.code_digest import code_digest
 from tests.simulation.simulation import Outcome, simulate
 
 _SEEDS_AT_ONCE = 10
 _PROGRESS_EVERY_S = 1.0
+_KAFKAPY: Final = Path(kafkapy.__file__).parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,6 +113,7 @@ class Summary:
         lines = [
             f"{self.seeds} seeds, {self.simulated_s:.0f} simulated seconds in {wall_s:.0f} s:"
             f" {len(self.failed)} broke a promise",
+            f"code {code_digest(_KAFKAPY)}, without docstrings and comments",
             *(f"  {count:>9,} {name}" for name, count in self.counts.most_common()),
             f"{len(self.lossy)} seeds in which Kafka's rules allow a loss",
             *(f"  {count:>9,} {reason}" for reason, count in self.reasons.most_common()),

@@ -7,6 +7,7 @@ history that checkers judge.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -199,8 +200,8 @@ class Producer(Client):
                 answer, offset = await self._send(values)
             except (NodeUnavailable, Refused):
                 await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
-            except OutOfOrder:
-                self._history.out_of_order(self._topic, self._partition, self._known, values)
+            except OutOfOrder as gap:
+                self._report_gap(gap, values)
                 self._producer_id, self._sequence = -1, 0
             else:
                 self._known = answer
@@ -220,6 +221,19 @@ class Producer(Client):
         else:
             self.world.counts["records acknowledged by the leader alone"] += len(values)
         self._history.sent(self._topic, self._partition, values)
+
+    def _report_gap(self, gap: OutOfOrder, values: Iterable[int] = ()) -> None:
+        """Report a gap. It sends `values` anew as another producer.
+
+        A producer that forgets epochs may return to a former leader that the controller does not
+        reach. Such a leader learns nothing while its ZooKeeper session lives (decision 60).
+        """
+        went_back = self.forgets_epochs and gap.answer.epoch < self._known.epoch
+        state = paths.partition_state(self._topic, self._partition)
+        if went_back and self.world.ensemble.was_connected_at(paths.broker(gap.broker_id), state):
+            self.world.counts["gaps at former leaders with a ZooKeeper session"] += 1
+            return
+        self._history.out_of_order(self._topic, self._partition, self._known, values)
 
     async def _init(self) -> None:
         request = InitProducerIdRequest(transactional_id=None)
@@ -255,7 +269,7 @@ class Producer(Client):
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             return origin, -1
         if code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID):
-            raise OutOfOrder(ErrorCode(code).name)
+            raise OutOfOrder(ErrorCode(code).name, leader, origin)
         raise Refused(ErrorCode(code).name)
 
 
@@ -292,9 +306,9 @@ class Pipeliner(Producer):
                 window = await self._send_all(leader, window)
             except (NodeUnavailable, Refused):
                 await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
-            except OutOfOrder:
+            except OutOfOrder as gap:
                 if len(asked) == 1 and not self._began_damaged:
-                    self._history.out_of_order(self._topic, self._partition, self._known)
+                    self._report_gap(gap)
                 for _, values in window:
                     self._history.sent(self._topic, self._partition, values)
                 window, self._producer_id, self._sequence = [], -1, 0
@@ -327,7 +341,13 @@ class Pipeliner(Producer):
 
 
 class OutOfOrder(Exception):
-    """The partition does not know what was acknowledged before: it lost something."""
+    """The partition does not know what was acknowledged before: it lost something, or the broker
+    that answered no longer leads it."""
+
+    def __init__(self, error: str, broker_id: int, answer: Answer) -> None:
+        super().__init__(error)
+        self.broker_id = broker_id
+        self.answer = answer
 
 
 class Reader(Client):

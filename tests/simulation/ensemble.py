@@ -176,6 +176,15 @@ class Ensemble:
         for session in self.sessions.values():
             self.heard(session)
 
+    def was_connected_at(self, ephemeral: str, changed: str) -> bool:
+        """Whether the session that owns `ephemeral` has a connection, and owned it when `changed`
+        was last written."""
+        owned, written = self.tree.nodes.get(ephemeral), self.tree.nodes.get(changed)
+        if owned is None or written is None or owned.stat.czxid > written.stat.mzxid:
+            return False
+        session = self.sessions.get(owned.stat.ephemeral_owner)
+        return session is not None and session.link is not None
+
     # requests
 
     def request(self, link: Link, record: Any, answer: Answer) -> None:

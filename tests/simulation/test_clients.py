@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
-from kafkapy.protocol.messages import fetch, metadata
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.messages import fetch, metadata, produce
+from kafkapy.protocol.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from kafkapy.record.builder import RecordData, build_batch
 from tests.harness.faults.anomalies import Mode
-from tests.simulation.clients import Reader
+from tests.simulation.clients import Producer, Reader
 from tests.simulation.events import SECOND_US
 from tests.simulation.history import SimHistory
 from tests.simulation.world import World
@@ -55,6 +60,54 @@ def test_a_reader_beyond_its_quota_reads_on(stops: int) -> None:
     assert reader.position == 1
     assert world.counts["fetches beyond a quota"] == stops
     assert not world.faults
+
+
+class FormerLeader(Producer):
+    """Broker 3 acknowledges the first batch in leader epoch 3; then broker 2, which led in epoch 2,
+    finds a gap before the next one."""
+
+    def __init__(self, world: World, history: SimHistory, *, forgets_epochs: bool) -> None:
+        history.epoch_led = lambda broker_id, at: broker_id
+        super().__init__(world, history, 1, "orders", 0, -1)
+        self.forgets_epochs = forgets_epochs
+        self.leaders = [3, 2]
+
+    async def leader(self, topic: str, partition: int) -> int:
+        return self.leaders.pop(0) if self.leaders else 3
+
+    def any_broker(self) -> int:
+        return 1
+
+    def node(self, broker_id: int) -> Any:
+        error = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER if broker_id == 2 else ErrorCode.NONE
+        row = produce.PartitionProduceResponse(error_code=error, base_offset=0)
+        topic = produce.TopicProduceResponse(partition_responses=[row])
+        produced = produce.ProduceResponse(responses=[topic])
+
+        class Node:
+            async def request(self, request: Any, version: int) -> Any:
+                asks_id = isinstance(request, InitProducerIdRequest)
+                return InitProducerIdResponse(producer_id=1000) if asks_id else produced
+
+        return Node()
+
+
+@pytest.mark.parametrize(
+    ("forgets_epochs", "is_connected", "is_excused"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+def test_a_gap_at_a_former_leader_is_excused_while_its_session_lives(
+    forgets_epochs: bool, is_connected: bool, is_excused: bool
+) -> None:
+    """And only of a producer that forgets leader epochs; decision 60 is about the others."""
+    world, asked = World(0), []
+    history = SimHistory(world)
+    world.ensemble.was_connected_at = lambda *at: asked.append(at) or is_connected
+    FormerLeader(world, history, forgets_epochs=forgets_epochs)
+    world.events.run_until(SECOND_US)
+    assert world.counts["gaps at former leaders with a ZooKeeper session"] == is_excused
+    assert (history.unexplained() == []) is is_excused
+    assert set(asked) <= {("/brokers/ids/2", "/brokers/topics/orders/partitions/0/state")}
 
 
 def test_a_client_that_ends_by_an_exception_is_a_fault() -> None:

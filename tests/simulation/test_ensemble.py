@@ -60,6 +60,28 @@ def test_the_contract_is_kept(case: Callable[[Ensemble], Awaitable[None]]) -> No
     SimEnsemble().run(case)
 
 
+def test_a_session_was_connected_at_a_write_after_its_znode_and_is_until_it_is_cut() -> None:
+    ensemble = SimEnsemble()
+    known = []
+
+    async def case(sessions: Any) -> None:
+        def note() -> None:
+            known.append(sessions.world.ensemble.was_connected_at("/owned", "/changed"))
+
+        client = await sessions.connect()
+        note()
+        await client.create("/changed", b"")
+        await client.create("/owned", b"", CreateMode.EPHEMERAL)
+        note()  # it may have been another session's broker that was replaced
+        await client.set("/changed", b"new")
+        note()
+        sessions.world.ensemble.stop()
+        note()
+
+    ensemble.run(case)
+    assert known == [False, False, True, False]
+
+
 def test_a_write_whose_answer_is_lost_is_asked_for_again() -> None:
     """It was carried out: the second time finds the first one's node."""
 
