@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -264,10 +264,11 @@ def _check_name(entity: Entity, options: ConfigsOptions) -> None:
 
 
 def _is_address(name: str) -> bool:
+    """Whether the host resolves, as Kafka's `DynamicConfig.Ip.isValidIpEntity`."""
     try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return not name.replace(".", "").isdigit() and " " not in name
+        socket.getaddrinfo(name, None)
+    except (OSError, ValueError):  # ValueError: no IDNA form, or a NUL
+        return False
     return True
 
 

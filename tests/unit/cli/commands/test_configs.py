@@ -103,6 +103,14 @@ def configs(*words: str, cluster: ScriptedCluster | None = None, **more: Any) ->
             "The entity name for ips must be a valid IP or resolvable host, but it is: 1.2.3.4.5",
         ),
         (
+            ["--describe", "--ip", "no.such.host.invalid"],
+            "must be a valid IP or resolvable host, but it is: no.such.host.invalid",
+        ),
+        (
+            ["--describe", "--entity-type", "ips", "--entity-name", "a" * 64 + ".example"],
+            "The entity name for ips must be a valid IP or resolvable host, but it is: aaaa",
+        ),
+        (
             ["--alter", "--topic", "t"],
             "At least one of --add-config, --add-config-file, or --delete-config must be",
         ),
