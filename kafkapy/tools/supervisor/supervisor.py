@@ -43,6 +43,8 @@ _HOST: Final = "127.0.0.1"
 _POLL_S: Final = 0.1
 _ASK_S: Final = 1.0
 _ROLL_LIMIT_S: Final = 600.0
+_STOP_LIMIT_S: Final = 300
+"""TimeoutStopSec of the unit that `kafkapy server install-service` writes."""
 _METRICS_PORT: Final = "kafkapy.metrics.port"
 _is_port: Final = between(-1, 65535)[0]
 _UNDER_REPLICATED: Final = "kafka_server_replicamanager_underreplicatedpartitions"
@@ -266,6 +268,8 @@ class Supervisor:
         """Send SIGTERM to the last that runs, if none is stopping; False when all have ended."""
         live = [child for child in self._children if child.state in _LIVE]
         if live and not any(child.state is State.STOPPING for child in live):
+            # Each broker may take as long as a single one; systemd's own limit is for them all.
+            service_manager.notify(f"EXTEND_TIMEOUT_USEC={_STOP_LIMIT_S * 1_000_000}")
             self._send_term(live[-1])
         return bool(live)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import re
 import signal
 import socket
 import sys
@@ -19,6 +20,7 @@ from kafkapy.common import service_manager
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes
 from kafkapy.tools.local.background import Launched
+from kafkapy.tools.local.service_files import service_files
 from kafkapy.tools.supervisor import supervisor as module
 from kafkapy.tools.supervisor.restart_policy import DEATHS_MAX
 from kafkapy.tools.supervisor.supervisor import Child, State, Supervisor
@@ -136,6 +138,33 @@ def test_a_signal_ends_it_wherever_it_is(tmp_path: Path, monkeypatch: pytest.Mon
         return not thread.is_alive()
 
     assert next((at for at in range(1, 40) if not interrupted(at)), None) is None
+
+
+def test_each_broker_has_the_time_that_the_unit_gives_a_single_one_to_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or systemd kills the first brokers while the last ones hand over their leaders."""
+    monkeypatch.setattr(module, "_POLL_S", 0)
+    supervisor = Supervisor(1, [], {"log.dirs": str(tmp_path)}, lambda _: None)
+    output = tmp_path / "output"
+    sent: list[tuple[str, int]] = []
+    for number in range(3):
+        running: Any = Running()
+        launched = Launched(running, output, 0)
+        child = Child(number, [], output, 1, launched, 0.0, State.SERVING)
+        supervisor._children.append(child)
+
+    def notify(state: str) -> None:
+        ended = [c for c in supervisor._children if c.launched.process.poll() is not None]
+        sent.append((state, len(ended)))
+
+    monkeypatch.setattr(service_manager, "notify", notify)
+    supervisor.stop()
+    assert supervisor._watch() == 0
+    unit = service_files("python", tmp_path, "3", None, None)[1].text
+    [limit_s] = re.findall(r"TimeoutStopSec=(\d+)", unit)
+    extended = f"EXTEND_TIMEOUT_USEC={limit_s}000000"
+    assert sent == [(service_manager.STOPPING, 0), *((extended, count) for count in range(3))]
 
 
 def test_a_start_that_takes_long_does_not_end_a_rolling_restart(
