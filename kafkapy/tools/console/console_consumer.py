@@ -91,26 +91,29 @@ class ConsoleConsumer:
         """Yield records as they arrive. `idle` is called before each wait.
 
         Raises:
-            TimeoutError: no record for `timeout_ms`.
+            TimeoutError: the consumer waited `timeout_ms` for a record. The time that the caller
+                takes to write records does not count.
             ApiError: the consumer cannot continue.
         """
-        last = time.monotonic()
+        waited_s = 0.0
         first_broker = _FirstBroker(self._consumer, self._servers, self._patience_ms)
         while True:
             raw = self._consumer.poll(0)
             if raw is None:
                 idle()
                 self._unwritten.clear()
+                began_s = time.monotonic()
                 raw = self._consumer.poll(_POLL_S)
+                waited_s += time.monotonic() - began_s
             if raw is None:
-                if timeout_ms is not None and (time.monotonic() - last) * 1000 >= timeout_ms:
+                if timeout_ms is not None and waited_s * 1000 >= timeout_ms:
                     raise TimeoutError
                 first_broker.check()
                 continue
             if raw.error() is not None:
                 self._complain(raw)
                 continue
-            last = time.monotonic()
+            waited_s = 0.0
             first_broker.answered = True
             if self._commits:
                 self._consumer.store_offsets(message=raw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -145,6 +146,24 @@ def test_only_what_was_handed_out_is_committed(word: str) -> None:
     assert fake.closed
 
 
+def test_the_time_that_the_reader_of_the_output_takes_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Behind a pipe whose reader paused for longer, it ended and left records."""
+    clock = SimpleNamespace(now_s=0.0)
+    monkeypatch.setattr(console_consumer, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    consumer, fake = consumer_of(Source(topic="t"))
+    fake.answers = [Raw(4), None, None, Raw(5)]
+
+    def flush() -> None:
+        clock.now_s += 60
+
+    messages = consumer.messages(1000, flush)
+    assert next(messages).offset == 4
+    clock.now_s += 60
+    assert next(messages).offset == 5
+
+
 def test_what_could_not_be_written_is_not_committed() -> None:
     """A full disk took up to 8 KB of records from the group."""
     consumer, fake = consumer_of(Source(topic="t"))
@@ -182,7 +201,7 @@ def test_once_a_broker_has_answered_it_waits() -> None:
     consumer, fake = consumer_of(Source(topic="t"), **PATIENCE)
     fake.answers_looks = True
     with pytest.raises(TimeoutError):
-        next(consumer.messages(100, lambda: None))
+        next(consumer.messages(2, lambda: None))
     assert fake.looks == 1
 
 
