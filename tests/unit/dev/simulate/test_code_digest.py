@@ -12,6 +12,9 @@ from dev.simulate.code_digest import SIMULATED_PACKAGES, code_digest
 
 CODE = '''"""A module."""
 
+LIMIT = 1
+"""Offsets a batch."""
+
 def after(offset: int) -> int:
     """The next offset."""
     return offset + 1
@@ -29,6 +32,7 @@ def _digest(directory: Path, source: str, name: str = "offsets.py") -> str:
 
 def test_prose_and_layout_keep_the_digest(tmp_path: Path) -> None:
     reworded = CODE.replace("A module.", "Offsets.").replace("The next", "Returns the next")
+    reworded = reworded.replace("Offsets a batch", "The number of offsets in a batch")
     reworded = reworded.replace("    return", "\n    # Offsets have no gaps.\n    return")
     assert _digest(tmp_path, reworded) == _digest(tmp_path, CODE)
     without = CODE.replace('    """The next offset."""\n', "")
@@ -43,7 +47,7 @@ def test_prose_and_layout_keep_the_digest(tmp_path: Path) -> None:
         ("offset + 1", "0"),
         ("offset + 1", "None"),
         ("offset + 1", "''"),
-        ("    return offset", "    'a string that documents nothing'\n    return offset"),
+        ("    return offset", "    ('a tuple',)\n    return offset"),
         ("def after", "async def after"),
         ("int) ->", "int, epoch: int = 0) ->"),
     ],
