@@ -32,7 +32,7 @@ class Need(NamedTuple):
 
 
 class Authorization:
-    """The authorizer of a broker. Without one, every principal may do everything."""
+    """The authorizer of a broker. Without one, all principals may perform all operations."""
 
     def __init__(self, authorizer: AclAuthorizer | None) -> None:
         self.authorizer = authorizer
@@ -107,7 +107,9 @@ def are_allowed(
 
 
 def log_denied(context: RequestContext, need: Need) -> None:
-    """Write Kafka's audit line, except for resources that are only left out of a response."""
+    """Write Kafka's audit line for a denied operation. Callers that only leave a resource out of a
+    response do not log.
+    """
     _audit.info(
         "Principal = %s is Denied operation = %s from host = %s on resource = %s:LITERAL:%s"
         " for request = %s",
@@ -115,7 +117,7 @@ def log_denied(context: RequestContext, need: Need) -> None:
         java_name(need.operation.name),
         context.client_host,
         java_name(need.kind.name),
-        # A name that is no topic's can be anything: it must not look like a line of its own.
+        # Names of other resources than topics may have line breaks, which would forge log lines.
         need.name if need.name.isprintable() else quoted(need.name),
         java_name(ApiKey(context.header.api_key).name),
     )

@@ -2,9 +2,9 @@
 
 A rule runs before a handler. It refuses the whole request, or removes the rows that the principal
 may not request, and appends them as refused rows to the handler's response. Without an authorizer
-there are no rules, so they cost nothing. Fetch, DeleteTopics, OffsetFetch and OffsetDelete find
-rows themselves, so they call `authorization`, as any other handler may. Topic ids are resolved and
-authorized in each request, never before.
+there are no rules, so they cost nothing. The handlers of Fetch, DeleteTopics, OffsetFetch and
+OffsetDelete check their rows themselves with `authorization`, as any other handler may. Topic ids
+are resolved and authorized in each request, never in advance.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ _TRANSACTION_KEY_TYPE: Final = 1
 _SHARE_KEY_TYPE: Final = 2
 
 
-# Of a row, what it needs; None if anybody may ask, because the handler will refuse it anyway.
+# The right that a row needs; None if it needs none, because the handler refuses the row anyway.
 NeedOf = Callable[[RequestContext, T], Need | None]
-# In a table of rules, each is about the messages of its own API.
+# In a table of rules, each rule takes the messages of its own API.
 Rule = Callable[  # type: ignore[explicit-any]
     [Authorization, Served[Any, Any], RequestContext, Any], Handled[Any]
 ]
@@ -118,7 +118,9 @@ def whole(
     name: str | None = None,
     after: Rule | None = None,
 ) -> Rule:
-    """The request needs one right. `name` is the field with the resource's name."""
+    """A rule that requires one right for the whole request. `name` is the field with the resource's
+    name.
+    """
 
     def rule(
         acls: Authorization, served: AnyServed, context: RequestContext, request: Message
@@ -154,7 +156,9 @@ def _init_producer_id(
 
 
 def each(need_of: NeedOf[T], rows: str = "topics", answer: str = "topics") -> Rule:
-    """Each of `rows` needs a right. The refused ones are appended to `answer` of the response."""
+    """A rule that requires a right for each of `rows`. Refused rows are appended to `answer` of the
+    response.
+    """
 
     def rule(
         acls: Authorization, served: AnyServed, context: RequestContext, request: Message
@@ -168,7 +172,7 @@ def each(need_of: NeedOf[T], rows: str = "topics", answer: str = "topics") -> Ru
 def split(
     acls: Authorization, context: RequestContext, request: Message, rows: str, need_of: NeedOf[T]
 ) -> Work[tuple[list[T], dict[ErrorCode, list[T]]]]:
-    """The allowed rows, and the others by their error."""
+    """Split rows into the allowed ones, and the refused ones by error."""
     passed: list[T] = []
     refused: dict[ErrorCode, list[T]] = {}
     decided: dict[Need, bool] = {}
@@ -180,7 +184,7 @@ def split(
             continue
         allowed = decided.get(need)
         if allowed is None:
-            # Once for all rows of a resource, as Kafka does.
+            # Decided once for all rows of a resource, as in Kafka.
             allowed = decided[need] = acls.is_allowed(context, *need)
             if not allowed:
                 log_denied(context, need)
@@ -206,7 +210,7 @@ def topic(operation: Operation, name: str = "name") -> NeedOf[Struct]:
 
 
 def named(operation: Operation, kind: ResourceKind) -> NeedOf[str]:
-    """A row is the name of such a resource."""
+    """The right to an operation on a resource; each row is a resource name."""
     return lambda context, name: Need(operation, kind, name)
 
 
@@ -350,7 +354,7 @@ def _create_topics(
 
 
 def metadata_rule(auto_create_topics: bool) -> Rule:
-    """The rule of Metadata, whose topics may be created automatically."""
+    """The rule of Metadata. With `auto_create_topics`, its handler may create topics."""
     return partial(_metadata, auto_create_topics)
 
 
@@ -366,7 +370,7 @@ def _metadata(
         return (yield from worked(then(served.handle(context, request), visible)))
 
     def need(context: RequestContext, row: MetadataRequestTopic) -> Need | None:
-        # What an id means is the handler's to find, perhaps later (`_refuse_found_by_id`).
+        # The handler resolves ids, perhaps after a wait. `_refuse_found_by_id` authorizes them.
         if row.name is None or not row.topic_id.is_zero:
             return None
         return Need(_O.DESCRIBE, _TOPIC, row.name)
@@ -382,7 +386,7 @@ def _metadata(
         yield ROW_UNITS * len(few)
 
     def with_others(response: MetadataResponse) -> Work[MetadataResponse]:
-        if not passed:  # in version 0 that is "all" to the handler
+        if not passed:  # the handler of v0 describes all topics for an empty list
             response.topics = []
         yield from _refuse_found_by_id(acls, context, request, response)
         if auto_create_topics and (context.version < 4 or request.allow_auto_topic_creation):
@@ -400,8 +404,8 @@ def _refuse_found_by_id(
     request: MetadataRequest,
     response: MetadataResponse,
 ) -> Work[None]:
-    """Authorize a topic found by id with its name. A refused one is returned without the name. As
-    in Kafka, the id is no secret.
+    """Authorize topics that were requested by id, with their names. Refused topics are returned
+    without the name. As in Kafka, the id is not secret.
     """
     ids = {row.topic_id for row in request.topics or () if not row.topic_id.is_zero}
     for index, row in enumerate(response.topics if ids else ()):
@@ -421,8 +425,8 @@ def _refuse_found_by_id(
 def _refuse_unmade(
     acls: Authorization, context: RequestContext, response: MetadataResponse
 ) -> Work[None]:
-    """Refuse a topic that was not created because the caller may not create it; its error is not
-    that of an unknown topic.
+    """Set TOPIC_AUTHORIZATION_FAILED for unknown topics that were not created because the caller
+    may not create them.
     """
     for row in response.topics:
         yield CHECK_UNITS

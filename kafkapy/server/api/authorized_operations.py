@@ -1,7 +1,7 @@
 """The bit sets of operations in "authorized operations" fields (`AclEntry.supportedOperations`).
 
 Without an authorizer every principal may perform all operations of a resource. With one,
-`server.authorization` keeps the bits of the allowed operations.
+`server.api.authorization` keeps the bits of the allowed operations.
 """
 
 from __future__ import annotations

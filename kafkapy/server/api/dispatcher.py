@@ -81,10 +81,12 @@ class Dispatcher:
         self._fetch_fast_path = fetch_fast_path
 
     def dispatch(self, connection: Caller, request: Request) -> Reply:
-        """Handle one request. Returns its encoded response, a `Pending`, or the way to end.
+        """Handle one request. Returns the encoded response, a `Pending`, `NO_RESPONSE` or
+        `CLOSE_CONNECTION`.
 
         Raises:
-            ProtocolViolation: unknown key, unserved version or undecodable body; the caller closes.
+            ProtocolViolation: unknown key, unserved version or undecodable body. The caller
+                closes the connection.
         """
         header = request.header
         served = self._table.get(header.api_key)
@@ -99,10 +101,11 @@ class Dispatcher:
                     f"version {version} of {served.name} is not served"
                     f" ({served.min_version} to {served.max_version} are)"
                 )
-            # KIP-511: an unknown ApiVersions version is answered in v0 with what is served.
+            # KIP-511: the response to an unknown version of ApiVersions is in v0, and has the
+            # versions that are served.
             header = header._replace(api_version=0)
             context.header, context.version = header, 0
-            # Its handler answers at once.
+            # The handler of ApiVersions returns its response at once.
             return self.encode(header, served.handle(context, None))  # type: ignore[arg-type]
         outcome: Outcome[Message] | Running
         try:
@@ -125,18 +128,19 @@ class Dispatcher:
             return outcome
         if header.api_key not in _ROWS_ANSWER_ROWS:
             return self.encode(header, outcome)
-        # Hot: those of the request were few enough to be decoded at once.
+        # Hot. These responses have the rows of their requests, which were decoded in one slice. So
+        # they are not too large to be encoded in one slice.
         return encode_response(outcome, header.api_key, version, header.correlation_id)
 
     def _handle_large(
         self, served: AnyServed, context: RequestContext, request: Request
     ) -> Work[Outcome[Message] | ProtocolViolation]:
-        """Decode and handle a request with many rows. Returns a protocol violation, which the
-        connection handles.
+        """Decode and handle a request with many rows. A protocol violation is returned, not raised:
+        the connection handles it.
         """
         frame = request.frame
         if len(frame) <= SCRATCH_BYTES_MAX:
-            # What arrives meanwhile is received where this frame lies.
+            # Data that arrives meanwhile overwrites the receive buffer, in which the frame lies.
             frame = memoryview(bytes(frame))
         room = min(max(ROOM_BYTES_MIN, len(frame) * ROOM_PER_BYTE), ROOM_BYTES_MAX)
         return self._decode_and_handle(served, context, frame, request.body, room)
@@ -157,7 +161,9 @@ class Dispatcher:
     def _learn(  # type: ignore[explicit-any]
         self, connection: Caller, request: Request, message: Any
     ) -> None:
-        """Later requests of this kind may take the fast path. The message is of the key's class."""
+        """Prepare the connection's fast path for later requests like this one. `message` is of the
+        class of the request's API key.
+        """
         key = request.header.api_key
         if key == ApiKey.PRODUCE:
             if connection.fast_path is None:
@@ -199,7 +205,7 @@ class Dispatcher:
         message: Message,
         work: Work[Outcome[Message]],
     ) -> Work[Outcome[Message]]:
-        """Continue a handler's work, with the same handling of errors."""
+        """Continue a handler's work, with the error handling of `_call`."""
         try:
             return (yield from work)
         except ProtocolViolation:
@@ -210,14 +216,14 @@ class Dispatcher:
     def repeat(
         self, connection: Caller, fast_path: FastPath, frame: memoryview
     ) -> bytes | Reply | None:
-        """Handle a request on the connection's fast path. Returns its encoded response, a
-        `Pending`, or the way to end; None, without an effect, if it must take the general path.
+        """Handle a request on the connection's fast path. Returns the same as `dispatch`; or None,
+        without an effect, if the request must take the general path.
         """
         started = time.perf_counter()
         try:
             answer = fast_path.handle(frame)
         except Exception as fault:
-            # What it did until then is not known, so it is not handled again.
+            # The request may have had effects before the exception, so it is not handled again.
             header, body = decode_request_header(frame)
             served = self._table[header.api_key]
             message, _ = decoder(served.request_class, header.api_version)(frame, body)
@@ -237,8 +243,10 @@ class Dispatcher:
     def encode(self, header: RequestHeader, response: Encodable) -> Reply | ProtocolViolation: ...
 
     def encode(self, header: RequestHeader, response: Encodable) -> Reply | ProtocolViolation:
-        """A response as bytes: now, or in slices a large one and one that is still to be made.
-        The endings, and bytes, pass through."""
+        """Encode a response. Large responses, and responses that a generator creates, are encoded
+        in slices. Encoded responses, `NO_RESPONSE`, `CLOSE_CONNECTION` and protocol violations are
+        returned unchanged.
+        """
         if isinstance(response, _NOT_TO_ENCODE):
             return response
         if isinstance(response, GeneratorType):
@@ -283,5 +291,5 @@ def _refusal(
             "Error while handling %s from %s", served.name, context.client_host, exc_info=fault
         )
         fault = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    # An ApiError: a handler that has no row for a refusal of the whole request says it so.
+    # A handler raises an ApiError to refuse the whole request.
     return refusal(served.refuse, message, fault, context.version)  # type: ignore[return-value]

@@ -38,7 +38,7 @@ _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEAD
 
 @dataclass(frozen=True)
 class FetchAnswers:
-    """Creates the responses of one broker."""
+    """Creates the fetch responses of one broker."""
 
     replicas: ReplicaManager
     metrics: Metrics
@@ -71,7 +71,7 @@ class FetchAnswers:
         topics: list[FetchableTopicResponse] = []
         leaders: set[int] = set()
         if len(results) > ROWS_AT_ONCE:
-            # The turns that follow may close the files.
+            # Requests that are handled between two slices may close the files.
             hold_regions([result.records for result in results])
             return self._answer_in_slices(context, session, results)
         self._add_rows(context, session.choose(results), topics, leaders)
@@ -153,7 +153,7 @@ def _row(result: FetchResult) -> PartitionData:
         log_start_offset=result.log_start_offset,
         preferred_read_replica=result.preferred_read_replica,
         aborted_transactions=None,
-        records=cast("Records", result.records),  # a region goes by reference, to the connection
+        records=cast("Records", result.records),  # a file region is passed by reference
     )
     if result.aborted_transactions is not None:
         row.aborted_transactions = [

@@ -1,10 +1,11 @@
-"""The fast path of a follower's fetches: decodes and encodes without messages and handler.
+"""The fast path of follower fetches: decodes and encodes without message objects or a handler.
 
-Hot file. A request with the shape of its session's last ones (`protocol.fetch_shape`) is noted for
-all partitions of the session, and answered or kept waiting (`replication.follower_wait`). Other
-requests take the general path of `Dispatcher`, which repeats everything that was done here. A
-response of another shape is built as on the general path. State per connection: the shape, the
-session's entry in the purgatory, and whether ACLs allow the client to fetch as a follower.
+Hot file. A request with the same shape as earlier ones of its session (`protocol.fetch_shape`)
+updates the follower's position in all partitions of the session, and then is answered or waits
+(`replication.follower_wait`). Other requests take the general path of `Dispatcher`, which repeats
+everything that was done here. Only responses with new records of a single partition are packed into
+a template; others are built as on the general path. State per connection: the shape, the session's
+operation in the purgatory, and whether ACLs allow the client to fetch as a follower.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def is_of_session(request: FetchRequest) -> bool:
-    """Whether a fetch is a follower's, continues a session, and names one partition of it."""
+    """Whether a fetch is sent by a follower, continues a session, and names one partition."""
     return (
         request.replica_state.replica_id >= 0
         and request.session_epoch > 0
@@ -52,12 +53,12 @@ def is_of_session(request: FetchRequest) -> bool:
         and len(request.topics[0].partitions) == 1
         and request.isolation_level == READ_UNCOMMITTED
         and request.max_wait_ms > 0
-        and request.min_bytes == 1  # with less, nothing waits
+        and request.min_bytes == 1  # with 0, no fetch waits
     )
 
 
 class FetchFastPath:
-    """One connection's fetches. `context` is that of any request on it."""
+    """Handles one connection's follower fetches. `context` is used for all of them."""
 
     __slots__ = ("_answers", "_clock", "_context", "_correlation_id", "_max_bytes", "_metrics",
                  "_params", "_pending", "_reader", "_replicas", "_right", "_sessions", "_shape",
@@ -100,7 +101,9 @@ class FetchFastPath:
             )
 
     def learn(self, frame: memoryview, header: RequestHeader, request: FetchRequest) -> None:
-        """Prepare for later requests, after one that `is_of_session` took the general path."""
+        """Prepare for later requests like `request`, for which `is_of_session` is true and which
+        took the general path.
+        """
         if self._shape is not None and self._shape.match(frame) is not None:
             return
         self.close()
@@ -118,8 +121,9 @@ class FetchFastPath:
         )
 
     def handle(self, frame: memoryview) -> Parts | Pending[Parts] | None:
-        """Note the follower's position, and answer with the whole frame, now or later. Returns None
-        if the request must take the general path; nothing that was done here affects that.
+        """Update the follower's position. Returns the whole response frame, or a `Pending` of it.
+        Returns None if the request must take the general path, whose outcome is the same as without
+        this call.
         """
         shape = self._shape
         asked = None if shape is None else shape.match(frame)
@@ -148,8 +152,8 @@ class FetchFastPath:
         self._correlation_id = asked.correlation_id
         now_ms = self._clock.monotonic_ms()
         session.go_on(now_ms)
-        # The fetch waits before the positions are noted: these may commit a record, after which a
-        # coordinator appends another one, and that must wake the fetch.
+        # Park the fetch before the positions are noted. They may advance the high watermark, after
+        # which a coordinator may append a record, and that record must wake the fetch.
         pending = None if finds_records else self._park(wait, now_ms)
         epoch = self._params.replica_epoch
         for partition, high_watermark in wait.note(now_ms):
@@ -227,14 +231,14 @@ class FetchFastPath:
         """
         log, shape = partition.log, self._shape
         assert shape is not None
-        if self._replicas.quotas.leader.limit is not None:  # since the fetch was parked
+        if self._replicas.quotas.leader.limit is not None:  # set while the fetch was parked
             return None
         try:
             records = log.read_tail(
                 wanted.fetch_offset, min(wanted.max_bytes, self._params.max_bytes)
             )
         except (ApiError, LogDirFailure):
-            return None  # reading again meets it again, and deals with it
+            return None  # `read_again` gets the same error, and handles it
         if not isinstance(records, bytes):
             return None
         high_watermark, log_start_offset = log.high_watermark, log.log_start_offset

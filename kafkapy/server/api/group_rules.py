@@ -1,4 +1,6 @@
-"""Rules of descriptions of groups of the newer protocols, which need rights on their topics too."""
+"""Authorization rules of ConsumerGroupDescribe and ShareGroupDescribe, which also need DESCRIBE on
+the groups' topics.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ _HIDDEN_TOPICS: Final = (
 
 
 class _DescribedGroup(NamedGroup, Protocol):
-    """A group of a protocol that has errors with messages."""
+    """A described group, in a response with error messages."""
 
     error_code: int
     error_message: str | None
@@ -70,7 +72,9 @@ def _describe_consumer_groups(
 def _may_see(
     acls: Authorization, context: RequestContext, group: _DescribedGroup, topics: Iterable[str]
 ) -> bool:
-    """Whether the caller may see the members of a group, which have these topics."""
+    """Whether the caller may describe all `topics` of a group's members. If not, sets the group's
+    error. Also keeps only the operations that the caller may perform.
+    """
     narrow_group_operations(acls, context, group)
     if all(
         acls.is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, name) for name in topics

@@ -1,5 +1,5 @@
-"""Shared helpers of handlers: responses from coroutines and from the controller, resource types of
-configs.
+"""Shared helpers of handlers: responses from coroutines and from the controller, checks of
+requests, quotas, and conversions of ACLs.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def await_topics(
     pace: Pace,
 ) -> None:
     """Wait for the topics of rows, which share one timeout. `is_done(row, timeout_ms)` waits for
-    one; a row for which it returns False gets REQUEST_TIMED_OUT.
+    one topic. A row for which it returns False gets REQUEST_TIMED_OUT.
     """
     for row in rows:
         await pace.spend(ROW_UNITS)
@@ -81,17 +81,19 @@ async def await_topics(
 def refusal(
     refuse: Callable[[Q, ApiError, int], R], request: Q, error: ApiError, version: int
 ) -> R | Work[R]:
-    """The response that refuses a whole request. One of many rows is the work of another thread."""
+    """The response that refuses a whole request. For a request with many rows, another thread
+    creates it.
+    """
     make = partial(refuse, request, error, version)
     is_large = has_more_elements(request, ELEMENTS_AT_ONCE, numbers=True)
     return elsewhere(make) if is_large else make()
 
 
 def bound_changes(count: int) -> None:
-    """Refuse a request for more than 10,000 changes, each of which stays in memory.
+    """Refuse a request for more than 10,000 changes, because all of them stay in memory.
 
-    The bound, code and message of Kafka 4's controller (`MAX_RECORDS_PER_USER_OP`). Kafka 3.9 with
-    ZooKeeper has none.
+    The limit, error code and message are those of Kafka 4's controller (`MAX_RECORDS_PER_USER_OP`).
+    Kafka 3.9 with ZooKeeper has no limit.
     """
     if count > CHANGES_AT_ONCE:
         message = "Unable to perform excessively large batch operation."
@@ -107,8 +109,9 @@ def run_async(
     may_drop: bool = False,
 ) -> Pending[M]:
     """Run `work` as a task of the broker. Its result or error is the response. Work that may end
-    early checks `pending.done`, which is set when the client disconnects. If `may_drop`, it is
-    cancelled then."""
+    early checks `pending.done`, which is set when the client disconnects. If `may_drop`, the task
+    is cancelled then.
+    """
     pending = Pending() if pending is None else pending
 
     async def answer() -> None:
@@ -124,7 +127,7 @@ def run_async(
         except KafkapyError as error:
             logger.error("Error processing a request of %s: %s", context.client_host, error)
         finally:
-            # A fault is `spawn`'s to log; the client must not wait for an answer for ever.
+            # `spawn` logs unexpected exceptions. The client needs a response even then.
             if not pending.done:
                 pending.complete(refuse(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)))
 
@@ -142,8 +145,8 @@ def gather(
     to_response: Callable[[list[R]], M | Work[M]],
     units: int = ROW_UNITS,
 ) -> Work[Outcome[M]]:
-    """Start operations, each with the function that gets its result, at a cost of `units`. The
-    response is created after all results, in the order of the starts.
+    """Start operations, at a cost of `units` each. Each of `starts` is called with the callback for
+    its result. `to_response` is called with all results, in the order of `starts`.
     """
     pending: Pending[M] = Pending()
     results: dict[int, R] = {}
@@ -162,8 +165,8 @@ def gather(
 
 
 def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
-    """The rows of a request with each key once: the last row of a key, in the order of the first
-    ones. A request may name a resource 50,000 times.
+    """The rows of a request without repeated keys: the last row of each key, in the place of its
+    first row. A request may name a resource 50,000 times.
     """
     return list({key(row): row for row in rows}.values())
 
@@ -174,7 +177,7 @@ class _ConfigResource(Protocol):
 
 
 def config_resource(row: _ConfigResource) -> Hashable:
-    """The resource that a row of a request to alter configs names."""
+    """The resource of a row in AlterConfigs or IncrementalAlterConfigs."""
     return row.resource_type, row.resource_name
 
 
@@ -182,7 +185,7 @@ def refuse_repeated(resource: Hashable, resources: Counter[Hashable]) -> None:
     """Refuse a resource that a request names more than once. Only its last row would be applied.
 
     Raises:
-        ApiError: INVALID_REQUEST, in the words of `kafka.server.ConfigAdminManager`.
+        ApiError: INVALID_REQUEST, with the message of `kafka.server.ConfigAdminManager`.
     """
     if resources[resource] > 1:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
@@ -215,7 +218,7 @@ async def controller_answer(
     answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 
     def reply(result: R) -> None:
-        # The broker may have stopped waiting, because it stops.
+        # The future may be cancelled, because the broker stops.
         if not answer.done():
             answer.set_result(result)
 
@@ -229,7 +232,7 @@ def ask_controller(
     to_response: Callable[[R], S],
 ) -> S | Pending[S]:
     """Queue an event for this broker's controller, created from a reply function. The response is
-    its reply, or its error if it is not active.
+    created from the controller's reply, which is an error if the controller is not active.
     """
     pending: Pending[S] = Pending()
     event = event_with(lambda result: pending.complete(to_response(result)))
@@ -238,7 +241,9 @@ def ask_controller(
 
 
 def transactional_error(error: ErrorCode, version: int, first_version_with_fenced: int) -> int:
-    """A transactional API's error. Older versions do not have PRODUCER_FENCED (KIP-588)."""
+    """The error code of a transactional API. Older versions have INVALID_PRODUCER_EPOCH instead of
+    PRODUCER_FENCED (KIP-588).
+    """
     if error is ErrorCode.PRODUCER_FENCED and version < first_version_with_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error
@@ -252,8 +257,8 @@ async def metadata_known(waiter: MetadataWaiter) -> None:
 def mutations(
     quotas: ClientQuotas, context: RequestContext, strict_since: int | None = None
 ) -> Mutations:
-    """The number of changes that the caller's quota allows. Requests of older versions are never
-    refused.
+    """The changes to topics that the caller's quota allows (KIP-599). Only versions from
+    `strict_since` on are refused beyond the quota.
     """
     strict = strict_since is not None and context.version >= strict_since
     return quotas.mutations(client_of(context), strict)
@@ -273,7 +278,7 @@ def may_describe_topics(
 
 
 def acl_admin(admin: AclAdmin | None, otherwise: str = "No Authorizer is configured.") -> AclAdmin:
-    """The entries of all resources.
+    """Return `admin`, if the broker has an authorizer.
 
     Raises:
         ApiError: SECURITY_DISABLED, there is no authorizer.

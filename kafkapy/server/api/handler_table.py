@@ -273,7 +273,7 @@ def transactions(
 def coordinators(
     groups: GroupService, transactions: TransactionService, shares: Shares
 ) -> Mapping[int, handlers.find_coordinator.PartitionFor]:
-    """The partitions of keys, by FindCoordinator's types of keys."""
+    """Functions from a key to its coordinator's partition, by FindCoordinator's key types."""
     return {
         0: groups.coordinator.partition_for,
         1: transactions.coordinator.partition_for,
@@ -318,7 +318,7 @@ def cluster(
 
 
 def telemetry(metrics: ClientMetrics | None, clock: Clock) -> Handlers:
-    """Metrics of clients, if they have a place to be seen."""
+    """Metrics of clients; none if the broker exports no metrics."""
     if metrics is None:
         return {}
     return {
@@ -467,7 +467,7 @@ def control_requests(
 
 
 def in_background(tasks: BackgroundTasks, *areas: BackgroundHandlers) -> Handlers:
-    """Areas whose handlers may return coroutines: they run as tasks of the broker."""
+    """Areas whose handlers may return coroutines, which run as background tasks of the broker."""
     return {
         key: partial(_handle, tasks, handle, SERVED[key].refuse, key in _MAY_DROP)
         for area in areas

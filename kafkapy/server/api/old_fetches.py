@@ -4,7 +4,7 @@
 |---|---|
 | 0-1 | messages of format v0 |
 | 2-3 | messages of format v1 |
-| 0-5 | KAFKA_STORAGE_ERROR is NOT_LEADER_OR_FOLLOWER: an unknown error is not retried |
+| 0-5 | NOT_LEADER_OR_FOLLOWER for KAFKA_STORAGE_ERROR: clients do not retry unknown errors |
 | 0-9 | topics that the broker compresses with zstd are refused (KIP-110) |
 
 Records are converted in another thread, as in `KafkaApis.handleFetchRequest`.
@@ -84,8 +84,8 @@ def convert(
 
 
 def _read(replicas: ReplicaManager, version: int, result: FetchResult, room: int) -> FetchResult:
-    """The row with its records in memory, or with an error if they cannot be read. They end at
-    `room` bytes, but not within the first batch: what is not converted is not read.
+    """The row with its records in memory, or with an error if they cannot be read. At most `room`
+    bytes are read, because no more are converted, but at least the first batch.
     """
     records, partition = result.records, _partition(replicas, result)
     if isinstance(records, bytes):
@@ -96,7 +96,7 @@ def _read(replicas: ReplicaManager, version: int, result: FetchResult, room: int
         result.records = head + records.take(max(room, first_batch_size) - LOG_OVERHEAD)
         result.size_bytes = len(result.records)
     except OSError as error:
-        # Since it was read, it may have been deleted, or truncated.
+        # The file may have been deleted or truncated since the fetch found the region.
         if partition is not None and not isinstance(error, RegionGone):
             failure = disk_error(partition.log.log_dir, error, f"for {partition.topic_partition}")
             if isinstance(failure, LogDirFailure):

@@ -22,7 +22,7 @@ _FIRST_VERSION_WITH_LEADERS: Final = 10
 
 
 class ProduceAnswers:
-    """Completes the responses of one broker."""
+    """Adds errors and leaders to the produce responses of one broker."""
 
     def __init__(self, metrics: Metrics, cluster: ClusterView) -> None:
         self._metrics = metrics
@@ -37,7 +37,7 @@ class ProduceAnswers:
             BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
             for index, message in getattr(error, "record_errors", ())
         ]
-        if topic is None:  # of an unknown id
+        if topic is None:  # the topic id is unknown
             return
         self._metrics.produce_failed(topic)
         if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:

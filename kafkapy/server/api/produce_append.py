@@ -80,8 +80,8 @@ def unverified(
     transactional_id: str | None,
     writings: Sequence[Writing],
 ) -> list[Writing]:
-    """The transactional batches of a request that its transaction's coordinator must verify, or
-    add, first.
+    """The transactional batches of a request whose partitions the transaction's coordinator must
+    verify, or add, before the append.
 
     Raises:
         ApiError: the whole request is refused.
@@ -89,7 +89,7 @@ def unverified(
     if transactional_id is None:
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if any(each.producer != writings[0].producer for each in writings):
-        raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)  # the coordinator verifies one
+        raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)  # the coordinator can verify one
     return verifier.unverified(writings) if acks != 0 else _NONE_UNVERIFIED
 
 
@@ -105,8 +105,8 @@ def append(
     ahead: PreparedAhead | None = None,
     topic_id: Uuid | None = None,
 ) -> tuple[LogAppendInfo, Partition]:
-    """Append one row, and count it. `topic_id` is that of the request, if it has ids. `topic` is
-    None for an unknown one.
+    """Append one row, and count it. `topic_id` is that of the request, if its version has ids.
+    `topic` is None for an unknown id.
 
     Raises:
         TakesLong: nothing was done. Another thread must prepare the records (`ahead`). ApiError:

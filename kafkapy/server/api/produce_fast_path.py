@@ -1,11 +1,11 @@
-"""The fast path of a producer's requests: decodes and encodes without messages and handler.
+"""The fast path of produce requests: decodes and encodes without message objects or a handler.
 
-Hot file. A request with the shape of its connection's last ones is appended as in the handler
-(`produce_append`), and its response is packed into a template. Other requests - another shape, a
-client that ACLs refuse or whose time has a quota, a transaction that must be verified - take the
-general path of `Dispatcher`, before anything is done here. With acks=all the response waits in the
-purgatory as on the general path. State per connection: the shape, the last topic, and the decisions
-that still hold.
+Hot file. A request with the same shape as earlier ones of its connection is appended as in the
+handler (`produce_append`), and its response is packed into a template. Other requests take the
+general path of `Dispatcher`, before this path has had an effect: another shape, a client that ACLs
+refuse or that has a request quota, a transaction that must be verified, records that another thread
+must prepare. With acks=all the response waits in the purgatory, as on the general path. State per
+connection: the shape, the last topic, and cached decisions about ACLs and quotas.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ if TYPE_CHECKING:
 
 
 class ProduceFastPath:
-    """One connection's requests to one topic. `context` is that of any request of the shape."""
+    """Handles one connection's produce requests to one topic. `context` is used for every request
+    of the shape.
+    """
 
     __slots__ = ("_answers", "_authorizer", "_client_id", "_clock", "_cluster", "_connection",
                  "_context", "_last_topic", "_metrics", "_quotas", "_replicas", "_right", "_shape",
@@ -96,8 +98,8 @@ class ProduceFastPath:
         self._untimed: StandingDecision
 
     def learn(self, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> None:
-        """Prepare for later requests, after one on the general path with the same topic as the one
-        before.
+        """Prepare for later requests, if `request` on the general path has the same single topic as
+        the request before it.
         """
         topics = request.topic_data
         topic = topics[0].name if len(topics) == 1 else None  # None too for an unknown id
@@ -113,7 +115,7 @@ class ProduceFastPath:
             self._decide_anew()
 
     def _decide_anew(self) -> None:
-        """Begin new decisions about this connection's client, for the present shape."""
+        """Reset the decisions about this connection's client, for the current shape."""
         context, shape = self._context, self._shape
         assert shape is not None
         authorizer = self._authorizer
@@ -137,13 +139,14 @@ class ProduceFastPath:
         )
 
     def close(self) -> None:
-        """Handle the end of the connection. Its waiting operations are abandoned."""
+        """Do nothing at the end of the connection, which abandons its waiting operations."""
 
     def handle(
         self, frame: memoryview
     ) -> bytes | Parts | Pending[bytes] | NoResponse | CloseConnection | None:
-        """Append, and answer with the whole frame, now or later, or with the way to end. Returns
-        None, without an effect, if the request must take the general path.
+        """Append the records. Returns the whole response frame, a `Pending` of it, `NO_RESPONSE` or
+        `CLOSE_CONNECTION`. Returns None, without an effect, if the request must take the general
+        path.
         """
         shape = self._shape
         if shape is None:

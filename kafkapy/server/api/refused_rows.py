@@ -39,7 +39,7 @@ def handle_others(
     for code, denied in refused.items():
         for few in pieces(denied):
             part = yield from refuse_rows(served, context, with_rows(request, rows, few), code)
-            if part is CLOSE_CONNECTION:  # a produce without acknowledgement
+            if part is CLOSE_CONNECTION:  # Produce with acks=0
                 closes = True
             else:
                 answers.append(part)
@@ -61,7 +61,9 @@ def handle_others(
 def refuse_rows(
     served: Served[M, R], context: RequestContext, request: M, code: ErrorCode
 ) -> Work[R | CloseConnection]:
-    """The refusal of a request with some of its rows, one of which may have 80,000 partitions."""
+    """The refusal of `request`, a copy with some of the original's rows. Another thread creates a
+    large one: one row may have 80,000 partitions.
+    """
     made = refusal(served.refuse, request, ApiError(code), context.version)
     return (yield from made) if isinstance(made, Generator) else made
 

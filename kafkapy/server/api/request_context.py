@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class RequestContext:
-    """The context of one request: the caller's principal (`User:alice`; `is_token`: by a delegation
-    token), the listener, the version, and the connection.
+    """The context of one request: the caller's principal (`User:alice`), the listener, the version,
+    and the connection. `is_token`: the caller has authenticated with a delegation token.
     """
 
     __slots__ = ("caller", "client_host", "header", "is_token", "listener", "principal", "version")
@@ -38,7 +38,9 @@ class RequestContext:
         self.caller = caller
 
     def client_information(self) -> ClientInformation:
-        """The caller, as subscriptions to metrics select it; its instance id is the request's."""
+        """The caller's properties, by which metrics subscriptions select clients. The instance id
+        is empty, because the request has it.
+        """
         software, peer = UNKNOWN_SOFTWARE, ""
         if self.caller is not None:
             software, peer = self.caller.client_software, self.caller.peer

@@ -29,7 +29,7 @@ class Api(NamedTuple, Generic[Q, S]):
 
 
 class Served(NamedTuple, Generic[Q, S]):
-    """One API of one broker, with what handles its requests."""
+    """One API of one broker, with its handler."""
 
     name: str
     min_version: int

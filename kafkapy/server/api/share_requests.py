@@ -46,7 +46,7 @@ class AckOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class ShareRequests:
-    """The parts of the two requests in which members acknowledge records."""
+    """The common steps of ShareFetch and ShareAcknowledge."""
 
     shares: Shares
     features: ClusterFeatures
@@ -58,7 +58,7 @@ class ShareRequests:
         """The member that sends a request.
 
         Raises:
-            ApiError: share groups are not served, or not to the caller.
+            ApiError: UNSUPPORTED_VERSION, INVALID_REQUEST or GROUP_AUTHORIZATION_FAILED.
         """
         if not self.features.has_share_groups:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
@@ -80,8 +80,9 @@ class ShareRequests:
         return name
 
     def refusal(self, context: RequestContext, key: SessionKey, topic: str) -> ErrorCode:
-        """The error for a topic whose right has ended, else NONE. It stands for the group's right
-        too, because clients expect no GROUP_AUTHORIZATION_FAILED in a partition's row."""
+        """TOPIC_AUTHORIZATION_FAILED if the caller may no longer read the topic or the group, else
+        NONE. Clients do not expect GROUP_AUTHORIZATION_FAILED in a partition's row.
+        """
         may = self.authorization.is_allowed
         if may(context, Operation.READ, ResourceKind.GROUP, key.group_id) and may(
             context, Operation.READ, ResourceKind.TOPIC, topic
@@ -97,7 +98,8 @@ class ShareRequests:
         wanted: Iterable[TopicIdIndex],
         forgotten: Iterable[TopicIdIndex],
     ) -> ShareSession:
-        """The session of a fetch. One that it opens ends with the connection.
+        """Open or continue the session of a fetch. A session that the fetch opens ends with the
+        connection.
 
         Raises:
             ApiError: the epoch is not the next one, or there are too many sessions.
@@ -121,7 +123,9 @@ class ShareRequests:
         *,
         may_renew: bool,
     ) -> Work[None]:
-        """Apply acknowledgements; `answered` is called when those of all partitions are stored."""
+        """Apply acknowledgements. Calls `answered` when those of all partitions are stored or
+        refused.
+        """
         outcomes: dict[TopicIdIndex, AckOutcome] = {}
 
         def ended(partition: TopicIdIndex, error: ErrorCode, message: str | None) -> None:
@@ -157,7 +161,7 @@ class ShareRequests:
         )
 
     def close(self, session: ShareSession) -> None:
-        """End a session: release what its member has acquired."""
+        """End a session, and release the records that its member has acquired."""
         key = session.key
         self.shares.sessions.close(key)
         self.shares.partitions.release(key.member_id, key.group_id)

@@ -1,5 +1,5 @@
-"""Requests of other brokers for the share coordinator: rows of share partitions, each answered on
-its own. A share partition that a request names twice has one row in the response.
+"""Requests of other brokers to the share coordinator. Each row is about one share partition, and
+has its own result. A share partition that a request names twice has one row in the response.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def serve(
     to_row: ToRow[S],
     to_response: ToResponse[S, M],
 ) -> Work[Outcome[M]]:
-    """Hand the rows to the coordinator. UNSUPPORTED_VERSION in each of them unless every registered
-    broker has share groups."""
+    """Pass the rows to the share coordinator. All rows get UNSUPPORTED_VERSION unless every
+    registered broker supports share groups.
+    """
     if not features.has_share_groups:
         return refused(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), to_row, to_response)
     found: dict[SharePartitionKey, R] = {}

@@ -1,4 +1,4 @@
-"""A decision about one connection's client, which holds until its basis changes."""
+"""A cached decision about one connection's client, valid until its basis changes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Protocol
 
 
 class Versioned(Protocol):
-    """The basis of decisions: ACLs or quotas. Every change has a new `version`."""
+    """The basis of decisions: ACLs or quotas. Every change sets a new `version`."""
 
     version: int
 
 
 class Authenticated(Protocol):
-    """A connection. Its principal may change with a renewed login."""
+    """A connection. Its principal may change when the client authenticates again."""
 
     principal: str
 

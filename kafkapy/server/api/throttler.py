@@ -1,9 +1,9 @@
 """Charges each request to its client, and throttles clients beyond a quota (KIP-219): the response
 is sent at once with the time of the pause, during which the connection handles nothing.
 
-The time of a request is that of the event loop in its handler: a broker has 100 percent in total,
-whereas Kafka has 100 for each thread. Requests between brokers are exempt
-(`kafka.server.RequestHandlerHelper`). Without a quota nothing here is called.
+The time of a request is the time that the event loop spends in its handler. A broker has 100
+percent in total, whereas Kafka has 100 percent for each thread. Requests between brokers are exempt
+(`kafka.server.RequestHandlerHelper`). Without quotas, none of this is called.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _EXEMPT: Final = frozenset(
         ApiKey.ALTER_PARTITION,
     }
 )
-# Whose handlers say in the response how long to pause for that.
+# The handlers of these APIs set the pause for mutations in the response.
 _MUTATIONS: Final = frozenset(
     {ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS}
 )
@@ -73,8 +73,8 @@ class Throttler:
         outcome: Outcome[Message],
         seconds: float,
     ) -> Outcome[Message]:
-        """Charge a handler's outcome, which took `seconds`, to the client, and add the pause. A
-        `Pending` is charged when it is answered.
+        """Charge a request, whose handler took `seconds`, to its client, and add the pause to the
+        response. With a `Pending`, this happens when it completes.
         """
         key = context.header.api_key
         if key in _EXEMPT:
@@ -82,7 +82,7 @@ class Throttler:
             return outcome
         if outcome is CLOSE_CONNECTION:
             return outcome
-        if key == ApiKey.FETCH:  # its handler has used its meter
+        if key == ApiKey.FETCH:  # its handler has charged it (`FetchMeter`)
             return then(outcome, partial(_mute_as_told, connection))
         client = client_of(context)
         costs: dict[QuotaKind, float] = {}
@@ -108,8 +108,8 @@ class Throttler:
         return then(outcome, charge)
 
     def charge_produce(self, connection: Caller, client: Client, size_bytes: int) -> int:
-        """Charge a produce request of so many bytes to a client that has no quota of time. Returns
-        the pause in ms, which begins.
+        """Charge a produce request to a client without a request quota. Starts the pause, and
+        returns it in ms.
         """
         pauses = self._charge(client, {QuotaKind.PRODUCE: size_bytes})
         return self._pause(connection, client, pauses)
@@ -123,7 +123,7 @@ class Throttler:
         return {k: self._quotas[k].record(client, cost, now_ms) for k, cost in costs.items()}
 
     def _pause(self, connection: Caller, client: Client, pauses: Pauses) -> int:
-        """Pause the connection for the longest of the pauses, and note it."""
+        """Pause the connection for the longest of `pauses`, and record that pause."""
         kind = max(pauses, key=pauses.__getitem__)
         longest_ms = pauses[kind]
         if longest_ms:
@@ -151,14 +151,14 @@ class FetchMeter:
         self.bytes_max = quotas[QuotaKind.FETCH].burst(client)
 
     def park(self) -> None:
-        """Note that the fetch waits from now on."""
+        """Stop the clock: the fetch waits from now on."""
         if self._started_s is not None:
             self._seconds = time.perf_counter() - self._started_s
             self._started_s = None
 
     def pause_ms(self, size_bytes: int) -> int:
-        """The pause before a response with so many bytes of records. If it is not 0, the response
-        has none.
+        """Charge the fetch, and return the client's pause. If it is not 0, the response must have
+        no records.
         """
         self.park()
         client, now_ms = self._client, self._clock.monotonic_ms()

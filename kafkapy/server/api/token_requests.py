@@ -10,7 +10,7 @@ from kafkapy.server.requests.outcomes import ANONYMOUS
 
 
 class TokenRequests:
-    """Admits requests for the cluster's tokens. Without a secret there is no `admin`."""
+    """Admits requests for the cluster's tokens. `admin` is None if the broker has no secret."""
 
     def __init__(self, config: KafkaConfig, admin: TokenAdmin | None) -> None:
         self._config = config
@@ -23,7 +23,7 @@ class TokenRequests:
             ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
         """
         protocol = self._config.security_protocol(context.listener)
-        is_nobody = protocol == "SSL" and context.principal == ANONYMOUS  # no certificate was shown
+        is_nobody = protocol == "SSL" and context.principal == ANONYMOUS  # no certificate
         if context.is_token or protocol == "PLAINTEXT" or is_nobody:
             raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 

@@ -1,9 +1,10 @@
-"""Topics by id in requests whose older versions have names (KIP-516).
+"""Resolves topic ids in requests whose older versions have topic names (KIP-516).
 
 The name of each id is set before the rule of the API runs, so topics are authorized by name. The
 name of an unknown id is None: no right is needed for it, and it is refused with UNKNOWN_TOPIC_ID
-behind the rule. Handlers see known topics only, but for Produce, which refuses the others itself.
-Fetch, whose sessions keep ids, and OffsetFetch, whose rows are nested, resolve ids themselves.
+after the rule. Handlers receive known topics only, except the handler of Produce, which refuses
+unknown ids itself. Fetch, whose sessions keep ids, and OffsetFetch, whose rows are nested, resolve
+ids themselves.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ FORMS: Final[dict[int, _Form]] = {
 
 
 def with_known_ids(table: dict[int, AnyServed]) -> dict[int, AnyServed]:
-    """The table of APIs, in which handlers other than that of Produce get no topic with an unknown
-    id.
+    """The table of APIs, in which topics with unknown ids are refused before the handler runs,
+    except in Produce.
     """
     return {
         key: row._replace(handle=partial(_handle_known, FORMS[key], row))
@@ -50,7 +51,7 @@ def with_known_ids(table: dict[int, AnyServed]) -> dict[int, AnyServed]:
 
 
 def with_names(table: dict[int, AnyServed], metadata: MetadataCache) -> dict[int, AnyServed]:
-    """The table of APIs, in which each topic id gets its name first."""
+    """The table of APIs, in which the names of topic ids are set before the handler runs."""
     resolve = partial(_resolve, metadata)
     return {
         key: row._replace(handle=partial(resolve, FORMS[key], row)) if key in FORMS else row

@@ -55,7 +55,7 @@ def _refuse_others(
     context: RequestContext,
     request: AddPartitionsToTxnRequest,
 ) -> Work[Outcome[AddPartitionsToTxnResponse]]:
-    """Refuse the other topics of a request too: either all are added or none."""
+    """Refuse all topics of a request if one is refused: either all are added or none."""
     field = "v3_and_below_topics"
     passed, refused = yield from split(acls, context, request, field, topic(Operation.WRITE))
     if not refused:

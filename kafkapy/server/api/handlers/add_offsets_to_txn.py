@@ -1,9 +1,9 @@
 """AddOffsetsToTxn (key 25), versions 0-4.
 
-Behaviour: the group's partition of `__consumer_offsets` becomes part of the transaction. The topic
-is created if it is missing: a partition that is not in the metadata when the transaction ends
-counts as deleted, and gets no marker. Until then the answer is COORDINATOR_NOT_AVAILABLE.
-Version notes: below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
+Behaviour: the group's partition of `__consumer_offsets` becomes part of the transaction. A missing
+topic is created first, and the response is COORDINATOR_NOT_AVAILABLE. Otherwise, a partition that
+is not in the metadata when the transaction ends would count as deleted, and get no marker. Version
+notes: below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations
@@ -62,5 +62,5 @@ def handle(
 def refuse(
     request: AddOffsetsToTxnRequest, error: ApiError, version: int
 ) -> AddOffsetsToTxnResponse:
-    """The error."""
+    """A response with the error code."""
     return AddOffsetsToTxnResponse(error_code=ErrorCode(error.code))

@@ -1,11 +1,11 @@
 """AddPartitionsToTxn (key 24), versions 0-5.
 
-Behaviour: the partitions are in the producer's transaction once the coordinator's log has them. If
-one of them does not exist, none is added: that one gets UNKNOWN_TOPIC_OR_PARTITION, the others
-OPERATION_NOT_ATTEMPTED. To a client, an internal topic is TOPIC_AUTHORIZATION_FAILED. Version
-notes: v4 and later are between brokers: many transactions, to which partitions are added or for
-which they are only verified (KIP-890). Below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH. What a
-broker adds is for a producer of transaction version 2.
+Behaviour: adds partitions to the producer's transaction. The response is sent when they are in the
+coordinator's log. If a partition does not exist, none is added: that partition gets
+UNKNOWN_TOPIC_OR_PARTITION, the others OPERATION_NOT_ATTEMPTED. Clients get
+TOPIC_AUTHORIZATION_FAILED for internal topics. Version notes: v4 and later are sent by brokers, for
+many transactions. Partitions are added, for producers with transaction version 2, or only verified
+(KIP-890). Below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def handle(
 def _checked(
     metadata: MetadataCache, transaction: AddPartitionsToTxnTransaction, version: int
 ) -> Work[tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]]:
-    """The partitions in the request, each once, and the errors of those that cannot be added."""
+    """The distinct partitions in the request, and errors for partitions that cannot be added."""
     image = metadata.image
     partitions, errors = [], {}
     for topic in transaction.topics:
         is_forbidden = version < _FIRST_BATCHED_VERSION and topic.name in INTERNAL_TOPICS
-        # A name stays one row of the answer: what it repeats is said once.
+        # Repeated partitions of a topic get one row in the response.
         topic.partitions = list(dict.fromkeys(topic.partitions))
         for index in topic.partitions:
             partition = TopicPartition(topic.name, index)
@@ -168,7 +168,7 @@ def _response(rows: list[AddPartitionsToTxnResult], version: int) -> AddPartitio
 def refuse(
     request: AddPartitionsToTxnRequest, error: ApiError, version: int
 ) -> AddPartitionsToTxnResponse:
-    """The error for every partition; from v4 on, one for all."""
+    """The same error for every partition; from v4 on, one top-level error."""
     if version >= _FIRST_BATCHED_VERSION:
         return AddPartitionsToTxnResponse(error_code=error.code)
     result = PartitionsResult(error.code)

@@ -22,7 +22,7 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.requests.turns import CHANGE_UNITS, Turns, Work, finish, finished, pieces
 
-# How Kafka's answers have the parts of an entity.
+# The order of an entity's parts in Kafka's responses.
 _ORDER: Final = (CLIENT_ID, USER, IP)
 _Key = tuple[tuple[str, str | None], ...]
 
@@ -59,7 +59,9 @@ def _ops(entry: EntryData) -> list[QuotaOp]:
 
 
 def _entity(entry: EntryData) -> Work[dict[str, str | None]]:
-    """The parts of an entity, in the order of Kafka's answers. It may have any number."""
+    """The parts of an entity, in the order of Kafka's responses. An entity in a request may have
+    any number of parts.
+    """
     given: dict[str, str | None] = {}
     for few in pieces(entry.entity):
         given.update({part.entity_type: part.entity_name for part in few})

@@ -1,8 +1,9 @@
 """AlterReplicaLogDirs (key 34), versions 0-2.
 
-Behaviour: copies logs of this broker to another of its directories, in the background; the complete
-copy replaces the log. The directory of the log itself cancels a copy. A replica that does not exist
-yet is REPLICA_NOT_AVAILABLE, and will be created there.
+Behaviour: copies logs of this broker to another of its log directories, in the background. The
+complete copy replaces the log. A request with the log's current directory cancels the copy. A
+replica that does not exist yet gets REPLICA_NOT_AVAILABLE, and will be created in the requested
+directory.
 """
 
 from __future__ import annotations

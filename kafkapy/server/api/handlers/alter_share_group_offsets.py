@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (key 91), version 0 (KIP-932): for a group without members."""
+"""AlterShareGroupOffsets (key 91), version 0 (KIP-932). The group must have no members."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Handler:
     async def handle(
         self, context: RequestContext, request: AlterShareGroupOffsetsRequest
     ) -> AlterShareGroupOffsetsResponse:
-        """Begin share partitions anew."""
+        """Reset share partitions to the requested start offsets."""
         if not self.features.has_share_groups:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         group_id, image = request.group_id, self.metadata.image

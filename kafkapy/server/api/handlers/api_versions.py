@@ -1,11 +1,11 @@
 """ApiVersions (key 18), versions 0-5.
 
-Behaviour: the table of `handlers.SERVED`, without the APIs of a feature that is off. A version
-above ours is answered in v0 with UNSUPPORTED_VERSION and the range of this API alone (KIP-511), so
-that the client retries. A client that means another broker, or another cluster, gets
-REBOOTSTRAP_REQUIRED.
-Version notes: v3 has the client's software name, and the features; v5 the cluster and the broker
-that the client means (KIP-1242); the response header stays v0 at every version.
+Behaviour: lists the APIs of `handlers.SERVED`, without those of disabled features. The response to
+an unsupported version is UNSUPPORTED_VERSION in v0, with the versions of this API only (KIP-511),
+so that the client retries. A client that expects another broker or cluster gets
+REBOOTSTRAP_REQUIRED. Version notes: v3 has the client's software name, and the features; v5 the
+cluster and the broker that the client expects (KIP-1242); the response header stays v0 at every
+version.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def handle(
 
 
 def _means_another(cluster: ClusterView, request: ApiVersionsRequest) -> bool:
-    """Whether the request reached a broker that its client did not mean. The node id counts only
-    with a cluster id, as in Kafka.
+    """Whether the client expects another broker or cluster. As in Kafka, the node id is checked
+    only together with a cluster id.
     """
     meant = request.cluster_id, request.node_id
     return request.cluster_id is not None and meant != (cluster.cluster_id, cluster.broker_id)

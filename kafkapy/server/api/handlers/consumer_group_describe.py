@@ -1,8 +1,8 @@
 """ConsumerGroupDescribe (key 69), versions 0-1 (KIP-848).
 
-Behaviour: a classic group, and an unknown one, is GROUP_ID_NOT_FOUND. UNSUPPORTED_VERSION in each
-row unless every registered broker has consumer groups.
-Version notes: v1 tells which protocol a member speaks.
+Behaviour: classic and unknown groups get GROUP_ID_NOT_FOUND. All rows get UNSUPPORTED_VERSION
+unless every registered broker supports consumer groups. Version notes: v1 has the protocol of each
+member, classic or consumer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def handle(
     context: RequestContext,
     request: ConsumerGroupDescribeRequest,
 ) -> Work[ConsumerGroupDescribeResponse]:
-    """Describe each group asked for."""
+    """Describe each requested group."""
     if not features.has_consumer_groups:
         return refuse(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), context.version)
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED

@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat (key 68), versions 0-1 (KIP-848).
 
-Behaviour: UNSUPPORTED_VERSION, as Apache Kafka 3.9 answers it, unless every registered broker has
-consumer groups. The answer waits until what it says is replicated.
-Version notes: v1 carries regular expressions, and the client makes its member id.
+Behaviour: the response is UNSUPPORTED_VERSION, as in Apache Kafka 3.9, unless every registered
+broker supports consumer groups. The response is sent when the state that it reports is replicated.
+Version notes: v1 has regular expressions in subscriptions, and member ids that clients generate.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def handle(
     context: RequestContext,
     request: ConsumerGroupHeartbeatRequest,
 ) -> Work[Outcome[ConsumerGroupHeartbeatResponse]]:
-    """Keep a member in its group, and tell it of its assignment."""
+    """Keep a member in its group, and return its assignment."""
     if not features.has_consumer_groups:
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     names = request.subscribed_topic_names or ()

@@ -1,7 +1,7 @@
 """CreateAcls (key 30), versions 0-3: adds access control entries (KIP-140).
 
 Behaviour: entries take effect on this broker before the response, on others after the notification.
-Version notes: v1 prefixes (KIP-290).
+Version notes: v1 has prefixed patterns (KIP-290).
 """
 
 from __future__ import annotations

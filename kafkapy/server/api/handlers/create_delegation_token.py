@@ -1,8 +1,8 @@
 """CreateDelegationToken (key 38), versions 0-3: creates a delegation token (KIP-48).
 
-Behaviour: any broker serves it. The token can be used here after the response, at other brokers
-after the notification. Version notes: v3 has tokens for another owner (KIP-373), for which the
-caller needs CREATE_TOKENS.
+Behaviour: any broker serves it. Clients can use the token at this broker after the response, and at
+other brokers after the notification. Version notes: v3 has tokens for another owner (KIP-373), for
+which the caller needs CREATE_TOKENS.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _refused(owner: str, requester: str, error: ApiError) -> CreateDelegationTok
 
 
 def _response(owner: str, requester: str) -> CreateDelegationTokenResponse:
-    """Without a token."""
+    """A response without a token."""
     kind, _, name = owner.partition(":")
     requester_kind, requester_name = parse_principal(requester)
     return CreateDelegationTokenResponse(

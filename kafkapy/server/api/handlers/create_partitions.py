@@ -1,7 +1,8 @@
 """CreatePartitions (key 37), versions 0-3.
 
-Behaviour: writes the topic's larger assignment; answers when every new partition has a leader here.
-Beyond a quota, v3 and later are refused, and older requests throttled (KIP-599).
+Behaviour: writes the topic's larger assignment. The response is sent when all its partitions have
+leaders in this broker's metadata, or after `timeoutMs`. Beyond a quota, v3 and later are refused,
+and older requests throttled (KIP-599).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """CreateTopics (key 19), versions 0-7.
 
-Behaviour: validates and writes the znodes; answers when every partition has a leader in this
-broker's metadata, or REQUEST_TIMED_OUT after `timeoutMs`, although the topic was created. Version
-notes: v1 validate only; v5 returns partitions, replication factor and configs; v7 the topic id.
-Beyond a quota, v6 and later are refused, and older requests throttled (KIP-599).
+Behaviour: validates and writes the znodes. The response is sent when every partition has a leader
+in this broker's metadata. After `timeoutMs` it is REQUEST_TIMED_OUT, although the topic was
+created. Version notes: v1 validate only; v5 returns partitions, replication factor and configs; v7
+the topic id. Beyond a quota, v6 and later are refused, and older requests throttled (KIP-599).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DeleteAcls (key 31), versions 0-3: removes the access control entries that match filters
 (KIP-140).
 
-Behaviour: an entry that several filters match is in the first one's rows. Version notes: v1
-prefixes (KIP-290); before, filters are for literal names.
+Behaviour: an entry that several filters match is returned for the first of them only. Version
+notes: v1 has prefixed patterns (KIP-290); filters of v0 match literal names only.
 """
 
 from __future__ import annotations

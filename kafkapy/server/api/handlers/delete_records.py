@@ -29,7 +29,9 @@ from kafkapy.server.requests.turns import ROW_UNITS, Work
 def handle(
     replicas: ReplicaManager, clock: Clock, context: RequestContext, request: DeleteRecordsRequest
 ) -> Work[Outcome[DeleteRecordsResponse]]:
-    """Delete up to the given offset of each partition. Answers when its replicas have done so."""
+    """Delete the records of each partition before the given offset. The response waits for the
+    replicas.
+    """
     waits: list[tuple[DeleteRecordsWait, DeleteRecordsPartitionResult]] = []
     topics = []
     for topic in request.topics:

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92), version 0 (KIP-932): for a group without members."""
+"""DeleteShareGroupOffsets (key 92), version 0 (KIP-932). The group must have no members."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_SUBSCRIBED = "There is no offset information to delete."
 
 @dataclass(frozen=True)
 class Handler:
-    """Ends the share partitions of topics."""
+    """Deletes share partitions of groups, by topic."""
 
     offsets: ShareOffsets
     metadata: MetadataCache

@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (key 86), version 0 (KIP-932): for other brokers."""
+"""DeleteShareGroupState (key 86), version 0 (KIP-932): sent by other brokers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """DeleteTopics (key 20), versions 0-6.
 
-Behaviour: queues each topic in `/admin/delete_topics`; answers when it has left this broker's
-metadata. Version notes: v3 TOPIC_DELETION_DISABLED; v5 messages; v6 by topic id. Beyond a quota, v5
-and later are refused, and older requests throttled (KIP-599).
+Behaviour: queues each topic in `/admin/delete_topics`. The response is sent when this broker's
+metadata no longer has the topics, or after `timeoutMs`. Version notes: v3 TOPIC_DELETION_DISABLED;
+v5 messages; v6 by topic id. Beyond a quota, v5 and later are refused, and older requests throttled
+(KIP-599).
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ class Handler:
     def _resolved(
         self, context: RequestContext, request: DeleteTopicsRequest
     ) -> Work[list[DeletableTopicResult]]:
-        """A row for each requested topic, with its name; or with an error, if it is unknown or the
-        caller may not delete it. The name for an id is only returned to callers that may describe
-        the topic.
+        """A row for each requested topic. It has the topic's name, or an error if the topic is
+        unknown or the caller may not delete it. The name for an id is only returned to callers that
+        may describe the topic.
         """
         rows = []
         if context.version < 6:

@@ -1,6 +1,6 @@
 """DescribeAcls (key 29), versions 0-3: the access control entries that match a filter (KIP-140).
 
-Version notes: v1 prefixes (KIP-290); before, filters are for literal names.
+Version notes: v1 has prefixed patterns (KIP-290); filters of v0 match literal names only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DescribeCluster (key 60), versions 0-2.
 
-Behaviour: brokers with the request's listener, cluster id and controller. Endpoint type 2
-(controllers) is MISMATCHED_ENDPOINT_TYPE: only KRaft has controller endpoints. Version notes: v2
-asks for fenced brokers too, which only KRaft has.
+Behaviour: returns the brokers with the request's listener, the cluster id and the controller.
+Endpoint type 2 (controllers) is MISMATCHED_ENDPOINT_TYPE: only KRaft has controller endpoints.
+Version notes: v2 can also request fenced brokers, which only KRaft has.
 """
 
 from __future__ import annotations

@@ -72,12 +72,12 @@ class Handler:
             try:
                 if defaults > DEFAULTS_MAX:
                     raise _too_many()
-                entries = self._entries(resource, found, keys or None)  # no choice is all
+                entries = self._entries(resource, found, keys or None)  # no keys: all configs
                 row.configs = _configs(entries, resource, request)
             except ApiError as error:
                 row.error_code = error.code
                 row.error_message = error.own_message or ""
-            except ConfigError as error:  # a value in ZooKeeper that no request may set
+            except ConfigError as error:  # an invalid value in ZooKeeper, which no request can set
                 name = quoted(resource.resource_name)
                 logger.error("Cannot describe the configs of %s: %s", name, error)
                 row.error_code = ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,9 +1,9 @@
 """DescribeDelegationToken (key 41), versions 0-3: delegation tokens, by owner or all (KIP-48).
 
 Behaviour: a token is returned to its owner, requester and renewers, to principals with DESCRIBE on
-it, and to those with DESCRIBE_TOKENS on its owner (KIP-373). Other tokens are left out without an
-error. An empty list of owners (not null) returns nothing. Version notes: v3 has a token's
-requester.
+the token, and to principals with DESCRIBE_TOKENS on its owner (KIP-373). Other tokens are left out
+without an error. An empty list of owners (not null) returns nothing. Version notes: v3 has a
+token's requester.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DescribeShareGroupOffsets (key 90), versions 0-1 (KIP-932).
 
-Behaviour: the share coordinators are asked for the start offsets, the leaders for the ends. Version
-notes: v1 has the lag (KIP-1226).
+Behaviour: start offsets come from the share coordinators, end offsets from the partition leaders.
+Version notes: v1 has the lag (KIP-1226).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Handler:
     async def handle(
         self, context: RequestContext, request: DescribeShareGroupOffsetsRequest
     ) -> DescribeShareGroupOffsetsResponse:
-        """Describe each group asked for."""
+        """Describe each requested group."""
         if not self.features.has_share_groups:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         rows, pace = [], self.turns.pace()
@@ -99,7 +99,7 @@ class Handler:
     def _wanted(
         self, group: DescribeShareGroupOffsetsRequestGroup, known: set[TopicIdPartition]
     ) -> Iterator[tuple[str, TopicIdPartition]]:
-        """The partitions asked for, with the names of their topics."""
+        """The requested partitions, or all known ones, with the names of their topics."""
         image = self.metadata.image
         if group.topics is None:
             names = image.topic_names_by_id

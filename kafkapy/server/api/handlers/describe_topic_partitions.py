@@ -1,8 +1,8 @@
 """DescribeTopicPartitions (key 75), version 0.
 
-Behaviour: the partitions of the requested topics, or of all, by name, at most
-`responsePartitionLimit` and 2,000 at a time; `nextCursor` says where the next request goes on
-(KIP-966). There are no eligible leader replicas in ZooKeeper mode: both lists are empty.
+Behaviour: returns the partitions of the requested topics, or of all topics, by name, at most
+`responsePartitionLimit` and 2,000 at a time. `nextCursor` is the start of the next request
+(KIP-966). ZooKeeper mode has no eligible leader replicas, so both lists are empty.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _error(name: str, error: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
 def refuse(
     request: DescribeTopicPartitionsRequest, error: ApiError, version: int
 ) -> DescribeTopicPartitionsResponse:
-    """The same error for every topic that was named."""
+    """The same error for every requested topic."""
     return DescribeTopicPartitionsResponse(
         topics=[_error(row.name, error.code) for row in request.topics]
     )

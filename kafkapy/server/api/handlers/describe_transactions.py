@@ -1,7 +1,7 @@
 """DescribeTransactions (key 65), version 0 (KIP-664).
 
-Behaviour: the state of each transactional id of this coordinator; others get NOT_COORDINATOR or
-TRANSACTIONAL_ID_NOT_FOUND in their rows.
+Behaviour: returns the state of each transactional id of this coordinator. Other ids get
+NOT_COORDINATOR or TRANSACTIONAL_ID_NOT_FOUND in their rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """ElectLeaders (key 43), versions 0-2.
 
-Behaviour: the controller elects preferred or unclean leaders; the response waits until this
-broker's metadata has them, or is REQUEST_TIMED_OUT after `timeoutMs`, although they were elected.
-With all partitions (null), those that need no election are left out. Version notes: v0 preferred
-elections only (KIP-183), an error has only the partitions' rows; v1 the election type and a
-top-level error (KIP-460).
+Behaviour: the controller elects preferred or unclean leaders. The response is sent when this
+broker's metadata has the new leaders. After `timeoutMs` it is REQUEST_TIMED_OUT, although they were
+elected. In a request for all partitions (null), those that need no election are left out. Version
+notes: v0 has preferred elections only (KIP-183), and errors only in the partitions' rows; v1 adds
+the election type and a top-level error (KIP-460).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """EndTxn (key 26), versions 0-5.
 
-Behaviour: answered as soon as the decision is in the coordinator's log; the partitions get their
-markers afterwards.
-Version notes: below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH; from v5 on the answer has the
-producer id and epoch of the next transaction (transaction version 2, KIP-890).
+Behaviour: the response is sent as soon as the decision is in the coordinator's log. The partitions
+get their markers afterwards. Version notes: below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH;
+from v5 on the answer has the producer id and epoch of the next transaction (transaction version 2,
+KIP-890).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIRST_VERSION_WITH_BUMP = 5
 def handle(
     transactions: TransactionService, context: RequestContext, request: EndTxnRequest
 ) -> Outcome[EndTxnResponse]:
-    """Commit or abort."""
+    """Commit or abort a transaction."""
     question = EndTransaction(
         request.transactional_id,
         Producer(request.producer_id, request.producer_epoch),

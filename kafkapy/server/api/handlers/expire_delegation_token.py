@@ -1,7 +1,7 @@
 """ExpireDelegationToken (key 40), versions 0-2: changes the expiry time of a delegation token, or
 removes it at once (KIP-48).
 
-Behaviour: allowed for the token's owner and renewers. A negative period removes it.
+Behaviour: allowed for the token's owner and renewers. A negative period removes the token.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkapy.server.requests.outcomes import Later
 def handle(
     requests: TokenRequests, context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> Later[ExpireDelegationTokenResponse]:
-    """Expire the token with an HMAC, now or at a time."""
+    """Change the expiry time of the token with the given HMAC, or remove the token."""
     admin = requests.admitted(context)
     hmac, period_ms = bytes(request.hmac), request.expiry_time_period_ms
 
@@ -33,5 +33,5 @@ def handle(
 def refuse(
     request: ExpireDelegationTokenRequest, error: ApiError, version: int
 ) -> ExpireDelegationTokenResponse:
-    """An error without a time."""
+    """An error without an expiry time."""
     return ExpireDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)

@@ -1,4 +1,4 @@
-"""Fetch (key 1), versions 0-17.
+"""Fetch (key 1), versions 0-18.
 
 Behaviour: full and incremental sessions (KIP-227), byte budgets, min bytes and max wait,
 read_committed, leader epoch fencing, truncate-on-fetch, preferred read replicas. While a fetch
@@ -48,7 +48,7 @@ _NONE_REFUSED: list[FetchResult] = []
 
 @dataclass(frozen=True)
 class Handler:
-    """Reads for consumers and followers."""
+    """Reads records for consumers and followers."""
 
     replicas: ReplicaManager
     reader: FetchReader
@@ -66,7 +66,7 @@ class Handler:
         request: FetchRequest,
         wanted: dict[PartitionKey, FetchPartition] | None = None,
     ) -> Outcome[FetchResponse] | Work[Outcome[FetchResponse]]:
-        """Read the plan's partitions, or wait for enough bytes. `wanted`: many requested rows."""
+        """Read partitions, or wait for enough bytes. `_in_slices` passes the rows in `wanted`."""
         if wanted is None:
             wanted = {}
             for topic in request.topics:
@@ -101,7 +101,7 @@ class Handler:
 
         def complete(results: list[FetchResult]) -> None:
             if is_parked and self.authorization.authorizer is not None:
-                # The fetch waited for as long as its client chose, and rights may have ended.
+                # The client chose how long the fetch waited; ACLs may have changed meanwhile.
                 results = self._still_readable(context, results, replica_id)
             pending.complete(
                 respond(context, session, [*results, *refused] if refused else results)
@@ -180,7 +180,7 @@ class Handler:
     ) -> tuple[list[FetchPartition], list[FetchResult]]:
         """The part of a plan that the caller may read, and the refused rows. Sessions keep
         partitions, so all are authorized with each request. A row with an unknown id stays in the
-        plan: it is answered UNKNOWN_TOPIC_ID and reads nothing.
+        plan: its error will be UNKNOWN_TOPIC_ID, and nothing is read for it.
         """
         may_read = self._reader_rights(context, replica_id)
         readable, refused = [], []
@@ -208,7 +208,9 @@ class Handler:
     def _reader_rights(
         self, context: RequestContext, replica_id: int
     ) -> Callable[[str | None], bool]:
-        """Whether the caller may read a topic now. Each topic is checked once."""
+        """A function that returns whether the caller may read a topic now. Each topic is checked
+        once.
+        """
         if replica_id >= 0:
             is_broker = self._is_broker(context)
             return lambda topic: is_broker
@@ -240,8 +242,8 @@ class Handler:
         rows: Sequence[WantedRow],
         wanted: dict[PartitionKey, FetchPartition],
     ) -> None:
-        """Add rows of the request. If a partition is named several times, the last row counts, as
-        in Kafka; otherwise each row would be read, and hold a file.
+        """Add rows of the request. If a partition is named several times, only the last row counts,
+        as in Kafka. Otherwise each row would be read, and keep a file open.
         """
         by_id = context.version >= FIRST_VERSION_WITH_IDS
         topic_id = topic.topic_id if by_id else ZERO_UUID
@@ -267,7 +269,9 @@ class Handler:
         session: FetchContext,
         results: list[FetchResult],
     ) -> FetchResponse | Work[FetchResponse]:
-        """The rows; none, as if none had been read, if the client must pause."""
+        """The response with the rows. If the client must pause, it has no rows, as if nothing had
+        been read.
+        """
         pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
         if not pause_ms:
             return self.answers.answer(context, session, results)

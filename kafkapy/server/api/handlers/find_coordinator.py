@@ -1,11 +1,11 @@
 """FindCoordinator (key 10), versions 0-6.
 
-Behaviour: the leader of the group's `__consumer_offsets` partition, of the transactional id's
-`__transaction_state` partition, or of a share partition's `__share_group_state` partition; a
-missing topic is created. COORDINATOR_NOT_AVAILABLE is the answer
-if the creation is refused, or if there are no leaders after a short time. The partition is that of
-the coordinators, which do not move groups when their topic grows. Version notes: v4 has many keys,
-each with its own result (KIP-699).
+Behaviour: returns the leader of the group's `__consumer_offsets` partition, of the transactional
+id's `__transaction_state` partition, or of a share partition's `__share_group_state` partition. A
+missing topic is created. The response is COORDINATOR_NOT_AVAILABLE if the creation is refused, or
+if the partition has no leader after a short time. Keys are mapped to partitions by the
+coordinators, which do not move groups when the topic grows. Version notes: v4 has many keys, each
+with its own result (KIP-699).
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ PartitionFor = Callable[[str], int]
 
 @dataclass(frozen=True)
 class Handler:
-    """Finds coordinators of groups and transactions. `partition_for` is by key type."""
+    """Finds coordinators of groups, transactions and share partitions. `partition_for` is by key
+    type.
+    """
 
     cluster: ClusterView
     partition_for: Mapping[int, PartitionFor]
@@ -115,7 +117,7 @@ def _missing(key: str, error: ErrorCode) -> Coordinator:
 def refuse(
     request: FindCoordinatorRequest, error: ApiError, version: int
 ) -> FindCoordinatorResponse:
-    """The error; for each key if the version has rows."""
+    """The error; from v4 on, for each key."""
     keys = request.coordinator_keys if version >= 4 else []
     return FindCoordinatorResponse(
         error_code=error.code,

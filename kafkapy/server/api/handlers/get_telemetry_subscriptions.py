@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions (key 71), version 0: what a client is to push, and when (KIP-714)."""
+"""GetTelemetrySubscriptions (key 71), version 0: the metrics and interval of pushes (KIP-714)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.protocol.messages.get_telemetry_subscriptions import (
 )
 from kafkapy.server.api.request_context import RequestContext
 
-# Clients take the first that they have.
+# Clients use the first type that they support.
 _ACCEPTED = sorted(COMPRESSION_TYPES, reverse=True)[:-1]
 
 
@@ -20,7 +20,7 @@ def handle(
     context: RequestContext,
     request: GetTelemetrySubscriptionsRequest,
 ) -> GetTelemetrySubscriptionsResponse:
-    """Give the client its subscriptions, and an id if it has none."""
+    """Return the client's subscription, with a new instance id if the client has none."""
     instance_id, instance = telemetry.get(
         clock.monotonic_ms(), request.client_instance_id, context.client_information()
     )

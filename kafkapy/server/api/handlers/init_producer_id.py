@@ -1,8 +1,9 @@
 """InitProducerId (key 22), versions 0-5.
 
-Behaviour: without a transactional id, a unique producer id with epoch 0, for idempotent producers
-(KIP-98). With one, its coordinator makes the caller the only producer of that id. Version notes: v3
-has the caller's producer id (KIP-360); below v4 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
+Behaviour: without a transactional id, returns a unique producer id with epoch 0, for idempotent
+producers (KIP-98). With one, its coordinator makes the caller the only producer of that
+transactional id. Version notes: v3 has the caller's producer id (KIP-360); below v4 PRODUCER_FENCED
+is INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations

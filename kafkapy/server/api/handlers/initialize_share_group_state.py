@@ -1,4 +1,4 @@
-"""InitializeShareGroupState (key 83), version 0 (KIP-932): for other brokers."""
+"""InitializeShareGroupState (key 83), version 0 (KIP-932): sent by other brokers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def handle(
     context: RequestContext,
     request: InitializeShareGroupStateRequest,
 ) -> Work[Outcome[InitializeShareGroupStateResponse]]:
-    """Begin share partitions, or begin them anew."""
+    """Initialize or reset share partitions."""
     return serve(shares, features, request, _request, _row, _response)
 
 

@@ -1,7 +1,8 @@
 """JoinGroup (key 11), versions 0-9.
 
-Behaviour: the classic rebalance protocol; waits until the generation is complete. Version notes: v4
-MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v9 skips their assignment.
+Behaviour: the classic rebalance protocol. The response is sent when the generation is complete.
+Version notes: v4 MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v9 skips the assignment
+by static leaders that rejoin (KIP-814).
 """
 
 from __future__ import annotations
@@ -62,5 +63,5 @@ def _response(result: JoinGroupResult, version: int) -> JoinGroupResponse:
 
 
 def refuse(request: JoinGroupRequest, error: ApiError, version: int) -> JoinGroupResponse:
-    """The error with the member id that was sent."""
+    """The error with the member id of the request."""
     return _response(JoinGroupResult(request.member_id, error.code), version)

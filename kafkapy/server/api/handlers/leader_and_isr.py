@@ -24,7 +24,7 @@ def handle(
     context: RequestContext,
     request: LeaderAndIsrRequest,
 ) -> Later[LeaderAndIsrResponse]:
-    """Apply the command in its turn."""
+    """Apply the command after those that arrived before it."""
     command = leader_and_isr_command(request, listener)
 
     async def work() -> LeaderAndIsrResponse:

@@ -26,7 +26,9 @@ from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces,
 def handle(
     groups: GroupService, context: RequestContext, request: LeaveGroupRequest
 ) -> Work[Outcome[LeaveGroupResponse]]:
-    """Remove members from a group, a few at a time. In a consumer group that waits for the log."""
+    """Remove members from a group, a few at a time. In a consumer group, the response waits for the
+    log.
+    """
     if context.version < 3:
         leave = LeaveGroup(request.group_id, [LeavingMember(request.member_id)])
         return (yield from worked(groups.call(groups.coordinator.leave_group, leave, _of_one)))

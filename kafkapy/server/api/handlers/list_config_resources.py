@@ -2,7 +2,7 @@
 
 Behaviour: the topics and brokers of the cluster, and the client metrics and groups that have
 configs. Version notes: v0, ListClientMetricsResources, has client metrics only (KIP-714); v1 has
-the types that are named, or all (KIP-1142).
+the requested types, or all (KIP-1142).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ListGroups (key 16), versions 0-5.
 
-Version notes: v4 filters by state, v5 by type (all groups here are classic).
+Version notes: v4 filters by state, v5 by type.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """ListOffsets (key 2), versions 0-11.
 
-Behaviour: earliest, latest (high watermark, last stable offset or log end by reader), max
-timestamp, and the first offset at or after a time. Not done: tiered storage, so -4 is handled as
--2, and there is no offset for -5 and -6. Version notes: v0 returns a number of base offsets of
-segments, by the time of their last write; v4 leader epochs; v7 max timestamp (-3); v8 earliest
-local (-4); v9 latest tiered (-5); v10 a timeout for tiered storage; v11 earliest pending upload.
+Behaviour: earliest, latest (high watermark, last stable offset or log end, depending on the
+reader), max timestamp, and the first offset at or after a time. Not done: tiered storage, so -4 is
+handled as -2, and there is no offset for -5 and -6. Version notes: v0 returns a number of base
+offsets of segments, by the time of their last write; v4 leader epochs; v7 max timestamp (-3); v8
+earliest local (-4); v9 latest tiered (-5); v10 a timeout for tiered storage; v11 earliest pending
+upload.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _look_up(
 
 
 class _TakesLong(Exception):
-    """A batch that another thread is to search, because the event loop would be kept by it."""
+    """A batch that another thread must search, because the search would block the event loop."""
 
     def __init__(self, key: tuple[int, int], search: Callable[[], TimestampOffset | None]) -> None:
         super().__init__()
@@ -123,7 +124,9 @@ class _TakesLong(Exception):
 
 
 class _BatchSearch:
-    """Searches brief batches at once. Batches that unfold to 500,000 records took a second."""
+    """Searches brief batches in the event loop. Batches that decompress to 500,000 records took a
+    second.
+    """
 
     def __init__(self) -> None:
         self.found: dict[tuple[int, int], TimestampOffset | None] = {}
@@ -133,7 +136,8 @@ class _BatchSearch:
     ) -> TimestampOffset | None:
         """
         Raises:
-            _TakesLong: another thread must search the batch. The result belongs into `found`.
+            _TakesLong: another thread must search the batch. The caller stores the result in
+                `found`.
         """
         if header.codec is Codec.NONE and len(batch) <= _BRIEF_BYTES:
             return first_record(batch, header, timestamp, start_offset)
@@ -182,7 +186,8 @@ def _segment_offsets(
 def _require_known_end(
     context: RequestContext, request: ListOffsetsRequest, partition: Partition
 ) -> None:
-    """A new leader whose high watermark lags must not show offsets going back (KIP-207).
+    """Refuse a consumer while a new leader's high watermark lags: offsets must not go back
+    (KIP-207).
 
     Raises:
         ApiError: OFFSET_NOT_AVAILABLE, or its equivalent for older clients.

@@ -1,7 +1,7 @@
 """ListPartitionReassignments (key 46), version 0.
 
-Behaviour: the controller returns which of the requested partitions, or (null) of all, are being
-reassigned, with the added and removed replicas; others are left out (KIP-455).
+Behaviour: the controller returns the requested partitions, or all (null), that are being
+reassigned, with the added and removed replicas. Others are left out (KIP-455).
 """
 
 from __future__ import annotations

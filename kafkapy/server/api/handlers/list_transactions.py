@@ -1,7 +1,7 @@
 """ListTransactions (key 66), versions 0-1 (KIP-664).
 
-Behaviour: the transactional ids of this coordinator that match each filter. Version notes: v1
-filters by the age of a transaction (KIP-994).
+Behaviour: returns the transactional ids of this coordinator that match all filters. Version notes:
+v1 filters by the age of a transaction (KIP-994).
 """
 
 from __future__ import annotations

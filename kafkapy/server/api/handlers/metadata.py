@@ -2,11 +2,11 @@
 
 Behaviour: brokers, controller and topics of the last UpdateMetadata, with endpoints of the
 request's listener only. An unknown topic is created if the broker and the request allow it. Then
-the response waits shortly for its leaders, so that a first produce does not fail with
-LEADER_NOT_AVAILABLE. A refused creation is answered at once, with its code. Version notes: v0 empty
-means all topics, later null does; v4 a flag for auto creation; v8-10 cluster operations; v10 topic
-ids; v12 look-up by id; v13 an error that makes a client begin anew (KIP-1102), which Kafka's
-brokers do not send.
+the response waits up to 1 s for its leaders, so that a first produce does not fail with
+LEADER_NOT_AVAILABLE. If the creation is refused, the response is sent at once, with that error
+code. Version notes: in v0 an empty list means all topics, later null does; v4 a flag for auto
+creation; v8-10 cluster operations; v10 topic ids; v12 look-up by id; v13 a top-level error after
+which clients bootstrap again (KIP-1102), which Kafka's brokers do not send.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Turns, Work, finish, pieces
 
 _FIRST_VERSION_WITH_IDS: Final = 12
-_VERSIONS_WITHOUT_IDS: Final = (10, 11)  # their rows have the fields
+_VERSIONS_WITHOUT_IDS: Final = (10, 11)  # rows have the id field, which must be zero
 _NONE_REFUSED: Final[dict[str, ErrorCode]] = {}
 
 
@@ -124,7 +124,7 @@ class Handler:
                 topics.append(self._topic(context, topic, reachable))
                 yield ROW_UNITS + 2 * len(topic.partitions)
         else:
-            # Kafka takes the set of ids, or else of names.
+            # As in Kafka, a repeated id or name gets one row.
             asked: dict[str | Uuid | None, MetadataRequestTopic] = {}
             for few in pieces(request.topics or ()):
                 asked.update({_asked_by(wanted): wanted for wanted in few})
@@ -236,7 +236,7 @@ def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
 
 
 def refuse(request: MetadataRequest, error: ApiError, version: int) -> MetadataResponse:
-    """The same error for every topic that was named."""
+    """The same error for every requested topic."""
     return MetadataResponse(
         topics=[
             MetadataResponseTopic(

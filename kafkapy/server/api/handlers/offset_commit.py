@@ -1,9 +1,9 @@
 """OffsetCommit (key 8), versions 0-10.
 
 Behaviour: offsets are stored in `__consumer_offsets` with acks=all before the response. A partition
-that does not exist gets UNKNOWN_TOPIC_OR_PARTITION in its row. v0, which Kafka keeps in ZooKeeper,
-is stored like the others. Version notes: from v9 the generation may be a member epoch (KIP-848);
-v10 has topic ids, which `topic_ids` resolves.
+that does not exist gets UNKNOWN_TOPIC_OR_PARTITION in its row. Offsets of v0, which Kafka stores in
+ZooKeeper, are stored in the same way. Version notes: from v9 the generation may be a member epoch
+(KIP-848); v10 has topic ids, which `topic_ids` resolves.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def handle(
         groups.coordinator.commit_offsets, commit, lambda result: _response(request, result)
     )
     if isinstance(outcome, Pending):
-        outcome.blocks = True  # an OffsetFetch behind it must return these offsets
+        outcome.blocks = True  # a later OffsetFetch must return these offsets
     return (yield from worked(outcome))
 
 

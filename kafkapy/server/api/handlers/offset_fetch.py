@@ -1,9 +1,9 @@
 """OffsetFetch (key 9), versions 0-10.
 
-Behaviour: committed offsets of one group, or of many from v8 on; -1 if there is none. Version
-notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by group (KIP-709);
-v9 has the member of a consumer group and its epoch (KIP-848); v10 topic ids. The row of an unknown
-id has UNKNOWN_TOPIC_ID.
+Behaviour: returns committed offsets of one group, or of many from v8 on; -1 for a partition without
+one. Version notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by
+group (KIP-709); v9 has the member of a consumer group and its epoch (KIP-848); v10 topic ids. The
+row of an unknown id has UNKNOWN_TOPIC_ID.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def handle(
 def _resolve(
     image: MetadataImage, group: OffsetFetchRequestGroup
 ) -> Work[list[OffsetFetchRequestTopics]]:
-    """Set the names of a group's topics. Removes, and returns, those whose id is unknown."""
+    """Set the names of a group's topics. Removes and returns the topics with unknown ids."""
     known, unknown = [], []
     for topic in group.topics or ():
         name = image.topic_name(None, topic.topic_id)
@@ -96,8 +96,8 @@ def _resolve(
 def _identify(
     image: MetadataImage, row: OffsetFetchResponseGroup, unknown: list[OffsetFetchRequestTopics]
 ) -> Work[None]:
-    """Set the ids of a response's topics, and add the `unknown` ones. As in Kafka, a topic without
-    an id is left out; only a request for all topics finds one.
+    """Set the ids of a response's topics, and add the `unknown` ones. As in Kafka, topics without
+    an id are left out; they occur only in responses with all topics.
     """
     topics = []
     for topic in row.topics:
@@ -131,7 +131,7 @@ def _unknown_topic(asked: OffsetFetchRequestTopics) -> Work[OffsetFetchResponseT
 def _nested(
     topics: list[OffsetFetchRequestTopic] | None,
 ) -> list[OffsetFetchRequestTopics] | None:
-    """The topics as they are below a group."""
+    """The topics in the form that they have in a group (v8 and later)."""
     if topics is None:
         return None
     return [
@@ -193,7 +193,7 @@ def _hide(
 def _topics(
     result: FetchOffsetsResult, row_class: type[P], to_topic: Callable[[str, list[P]], T]
 ) -> Work[list[T]]:
-    """The rows of a response by topic: 100,000 of them take a tenth of a second."""
+    """The rows of a response, by topic. 100,000 rows take a tenth of a second."""
     by_name: dict[str, list[P]] = {}
     topics: list[T] = []
     for few in pieces(list(result.offsets.items())):
@@ -231,7 +231,7 @@ def _flat(
     topics: list[OffsetFetchRequestTopic] | None, result: FetchOffsetsResult, version: int
 ) -> Work[OffsetFetchResponse]:
     if result.error and version < 2:
-        # Below v2 there is no top-level code: every row says it.
+        # Below v2 the response has no top-level error code, so every row has the error.
         result.offsets = {}
         for t in topics or ():
             for indexes in pieces(t.partition_indexes):
@@ -246,7 +246,7 @@ def _flat(
 
 
 def refuse(request: OffsetFetchRequest, error: ApiError, version: int) -> OffsetFetchResponse:
-    """The error; for each group if the version has rows."""
+    """The error: for each group from v8 on, top-level in v2-v7, and for each partition before."""
     failed = FetchOffsetsResult(ErrorCode(error.code))
     if version >= 8:
         groups = [finished(_group_row(g.group_id, failed)) for g in request.groups]

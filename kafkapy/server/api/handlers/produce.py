@@ -180,15 +180,15 @@ class Handler:
         configs change meanwhile.
         """
         records = data.records
-        assert isinstance(records, bytes)  # kept
+        assert isinstance(records, bytes)  # copied by `keep_records`
         while True:
             prepare = partial(prepare_at_length, records, long, room)
-            # A batch that nobody wanted acknowledged is appended though its producer is gone.
+            # With acks=0, a batch is appended even if its producer has disconnected.
             ahead = yield from elsewhere(prepare, may_drop=acks != 0)
             try:
                 return self._append(context, topic, data, acks, row, ahead)
             except TakesLong as again:
-                long = again.with_traceback(None)  # or it holds this frame, and is held by it
+                long = again.with_traceback(None)  # the traceback has this frame: a cycle
 
     def _append(
         self,

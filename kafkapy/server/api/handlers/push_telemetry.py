@@ -1,6 +1,6 @@
-"""PushTelemetry (key 72), version 0: takes the metrics of a client (KIP-714).
+"""PushTelemetry (key 72), version 0: accepts the metrics of a client (KIP-714).
 
-Behaviour: another thread reads what is pushed, because a megabyte takes some time.
+Behaviour: another thread decodes the metrics, because a megabyte takes some time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def handle(
     context: RequestContext,
     request: PushTelemetryRequest,
 ) -> Work[Outcome[PushTelemetryResponse]]:
-    """Check a push, and store its points."""
+    """Check a push, and store its data points."""
     data = bytes(request.metrics)
     push = Push(request.subscription_id, request.terminating, request.compression_type, len(data))
     instance = metrics.telemetry.push(

@@ -1,4 +1,4 @@
-"""ReadShareGroupState (key 84), version 0 (KIP-932): for other brokers."""
+"""ReadShareGroupState (key 84), version 0 (KIP-932): sent by other brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReadShareGroupStateSummary (key 87), versions 0-1 (KIP-932): for other brokers."""
+"""ReadShareGroupStateSummary (key 87), versions 0-1 (KIP-932): sent by other brokers."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from kafkapy.server.requests.outcomes import Later
 def handle(
     requests: TokenRequests, context: RequestContext, request: RenewDelegationTokenRequest
 ) -> Later[RenewDelegationTokenResponse]:
-    """Change the expiry time of the token with an HMAC."""
+    """Change the expiry time of the token with the given HMAC."""
     admin = requests.admitted(context)
     hmac, period_ms = bytes(request.hmac), request.renew_period_ms
 
@@ -32,5 +32,5 @@ def handle(
 def refuse(
     request: RenewDelegationTokenRequest, error: ApiError, version: int
 ) -> RenewDelegationTokenResponse:
-    """An error without a time."""
+    """An error without an expiry time."""
     return RenewDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)

@@ -1,7 +1,7 @@
 """ShareAcknowledge (key 79), versions 1-2 (KIP-932).
 
-Behaviour: answered when the share coordinator has stored the acknowledgements. Epoch -1 ends the
-session. Version notes: v2 renews locks (KIP-1222).
+Behaviour: the response is sent when the share coordinator has stored the acknowledgements. Epoch -1
+ends the session. Version notes: v2 renews locks (KIP-1222).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, worked
 
 @dataclass(frozen=True)
 class Handler:
-    """Acknowledges records of members."""
+    """Applies the acknowledgements of members."""
 
     requests: ShareRequests
     cluster: ClusterView

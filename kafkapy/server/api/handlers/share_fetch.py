@@ -1,9 +1,10 @@
 """ShareFetch (key 78), versions 1-2 (KIP-932).
 
-Behaviour: acknowledges what the member sends with it, and acquires records of its session's
-partitions, for a time. While a fetch waits, its connection handles nothing else. Rows come for
-partitions with records, an error, or acknowledgements; in the first fetch of a session for all.
-Version notes: v2 renews locks (KIP-1222), and has a strict limit of records (KIP-1206).
+Behaviour: applies the acknowledgements in the request, then acquires records of the session's
+partitions for a limited time. While a fetch waits, its connection handles nothing else. The
+response has rows for partitions with records, an error, or acknowledgements; in the first fetch of
+a session, for all partitions. Version notes: v2 renews locks (KIP-1222), and has a strict limit of
+records (KIP-1206).
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Handler:
         def refusal(wanted: ShareWanted) -> ErrorCode:
             if not is_parked:
                 return ErrorCode.NONE
-            # The fetch waited for as long as its client chose, and rights may have ended.
+            # The client chose how long the fetch waited; ACLs may have changed meanwhile.
             topic = wanted.topic
             if topic not in refusals:
                 refusals[topic] = requests.refusal(context, key, topic)
@@ -119,7 +120,7 @@ class Handler:
         key: SessionKey,
         acks: dict[TopicIdIndex, Sequence[AcknowledgementBatch]],
     ) -> Work[Outcome[ShareFetchResponse]]:
-        """The last request of a session: it fetches nothing."""
+        """Handle the last request of a session, which fetches nothing."""
         session = self.requests.shares.sessions.use(key, FINAL_EPOCH)
         answer = _Answer(self, context, key.group_id)
         answer.fetched([])
@@ -150,8 +151,9 @@ class Handler:
         rows: Rows,
         is_first: bool,
     ) -> Work[list[ShareWanted]]:
-        """The partitions that the caller may read; errors of the others get rows, and so do all in
-        the first fetch."""
+        """The partitions that the caller may read. The others get rows with errors; in a session's
+        first fetch, all partitions get rows.
+        """
         plan = []
         for partition in partitions:
             yield ROW_UNITS
@@ -219,8 +221,9 @@ class Handler:
 
 
 class _Answer:
-    """The response of one fetch: complete when its acknowledgements are stored, and records are
-    acquired or the wait is over."""
+    """The response of one fetch. It is complete when the acknowledgements are stored, and records
+    are acquired or the wait is over.
+    """
 
     def __init__(self, handler: Handler, context: RequestContext, group_id: str) -> None:
         self.pending: Pending[ShareFetchResponse] = Pending(blocks=True)
@@ -232,12 +235,12 @@ class _Answer:
         self._parts_left = 2
 
     def fetched(self, found: list[ShareRow]) -> None:
-        """The fetch is done."""
+        """Add the results of the fetch."""
         self._handler.add_fetched(self.rows, found, self._leaders)
         self._part_is_done()
 
     def acknowledged(self, outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
-        """The acknowledgements are stored, or refused."""
+        """Add the outcomes of the acknowledgements, which are stored or refused."""
         for partition, outcome in outcomes.items():
             row = _row(self.rows, partition)
             row.acknowledge_error_code = outcome.error
@@ -253,7 +256,7 @@ class _Answer:
 
 
 def _new_row(partition: TopicIdIndex) -> PartitionData:
-    """A row with no records: librdkafka takes no null for them."""
+    """A row with empty records: librdkafka does not accept null records."""
     return PartitionData(partition_index=partition.partition, records=b"")
 
 

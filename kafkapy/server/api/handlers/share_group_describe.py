@@ -1,7 +1,7 @@
 """ShareGroupDescribe (key 77), version 1 (KIP-932).
 
-Behaviour: a group of another protocol, and an unknown one, is GROUP_ID_NOT_FOUND.
-UNSUPPORTED_VERSION in each row unless every registered broker has share groups.
+Behaviour: groups of other protocols and unknown groups get GROUP_ID_NOT_FOUND. All rows get
+UNSUPPORTED_VERSION unless every registered broker supports share groups.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def handle(
     context: RequestContext,
     request: ShareGroupDescribeRequest,
 ) -> Work[ShareGroupDescribeResponse]:
-    """Describe each group asked for."""
+    """Describe each requested group."""
     if not features.has_share_groups:
         return refuse(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), context.version)
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED

@@ -1,7 +1,7 @@
 """ShareGroupHeartbeat (key 76), version 1 (KIP-932).
 
-Behaviour: UNSUPPORTED_VERSION, as Apache Kafka 3.9 answers it, unless every registered broker has
-share groups. The answer waits until what it says is replicated.
+Behaviour: the response is UNSUPPORTED_VERSION, as in Apache Kafka 3.9, unless every registered
+broker supports share groups. The response is sent when the state that it reports is replicated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def handle(
     context: RequestContext,
     request: ShareGroupHeartbeatRequest,
 ) -> Work[Outcome[ShareGroupHeartbeatResponse]]:
-    """Keep a member in its group, and tell it of its assignment."""
+    """Keep a member in its group, and return its assignment."""
     if not features.has_share_groups:
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     names = request.subscribed_topic_names or ()

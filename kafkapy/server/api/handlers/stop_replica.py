@@ -18,7 +18,7 @@ from kafkapy.server.requests.outcomes import Later
 def handle(
     receiver: ControlRequestHandler, context: RequestContext, request: StopReplicaRequest
 ) -> Later[StopReplicaResponse]:
-    """Apply the command in its turn."""
+    """Apply the command after those that arrived before it."""
     command = stop_replica_command(request)
 
     async def work() -> StopReplicaResponse:

@@ -61,8 +61,8 @@ def handle(
 
 
 def _of_coordinator(error: ErrorCode) -> ErrorCode:
-    """The error after which a producer that commits offsets retries, and finds the group's
-    coordinator again.
+    """The verification error, converted to one of TxnOffsetCommit. After COORDINATOR_NOT_AVAILABLE
+    the producer looks up the group's coordinator again, and retries.
     """
     if error is ErrorCode.NOT_ENOUGH_REPLICAS:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE

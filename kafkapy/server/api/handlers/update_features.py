@@ -1,8 +1,9 @@
 """UpdateFeatures (key 57), versions 0-2.
 
-Behaviour: the controller limits the level of each feature, all or none. A level that a broker does
-not support is refused, and a lower one without a type of downgrade (KIP-584, KIP-778). Version
-notes: v0 has a flag for downgrades; v1 validation only; before v2 there is a row for each feature.
+Behaviour: the controller limits the levels of all requested features, or of none if one has an
+error. It refuses levels that a broker does not support, and lower levels without a downgrade type
+(KIP-584, KIP-778). Version notes: v0 has a flag for downgrades; v1 validation only; versions before
+v2 return a row for each feature.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def handle(
     context: RequestContext,
     request: UpdateFeaturesRequest,
 ) -> Later[UpdateFeaturesResponse]:
-    """Change the limits."""
+    """Limit the levels of features."""
     require_controller(controller)
     updates = [
         FeatureUpdate(row.feature, row.max_version_level, _may_lower(row, context.version))

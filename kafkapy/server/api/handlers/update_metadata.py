@@ -19,7 +19,7 @@ from kafkapy.server.requests.outcomes import Later
 def handle(
     receiver: ControlRequestHandler, context: RequestContext, request: UpdateMetadataRequest
 ) -> Later[UpdateMetadataResponse]:
-    """Apply the command in its turn."""
+    """Apply the command after those that arrived before it."""
     command = update_metadata_command(request)
 
     async def work() -> UpdateMetadataResponse:

@@ -1,4 +1,4 @@
-"""WriteShareGroupState (key 85), versions 0-1 (KIP-932): for other brokers."""
+"""WriteShareGroupState (key 85), versions 0-1 (KIP-932): sent by other brokers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def handle(
     context: RequestContext,
     request: WriteShareGroupStateRequest,
 ) -> Work[Outcome[WriteShareGroupStateResponse]]:
-    """Store changes of share partitions."""
+    """Store changes of the state of share partitions."""
     return serve(shares, features, request, _request, _row, _response)
 
 
