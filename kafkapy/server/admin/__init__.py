@@ -1,1 +1,1 @@
-"""Topics, configs, ACLs, quotas, credentials and tokens, changed as `ZkAdminManager` does."""
+"""Admin operations on topics, configs, ACLs, quotas, credentials and tokens (`ZkAdminManager`)."""

@@ -1,5 +1,8 @@
-"""Entries described, added and removed in Kafka's order of checks and words (`AclApis` and
-`AclAuthorizer.createAcls`, `deleteAcls`)."""
+"""Describes, adds and removes ACL entries.
+
+The checks, their order and messages are those of `AclApis` and `AclAuthorizer.createAcls`,
+`deleteAcls`.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +31,21 @@ logger = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
 
 
 class Binding(NamedTuple):
-    """An entry and its resource (`AclBinding`); in a filter (`AclBindingFilter`), what matches."""
+    """An entry and its resource (`AclBinding`), or a filter for them (`AclBindingFilter`)."""
 
     resource: ResourcePattern
     entry: AccessControlEntry
 
 
 class Deleted(NamedTuple):
-    """An entry that a filter matched, and why it is still there."""
+    """An entry that a filter matched. `error` is set if it was not removed."""
 
     binding: Binding
     error: ApiError | None = None
 
 
 class AclAdmin:
-    """The entries of all resources: described from the authorizer, changed in the store."""
+    """Describes the entries of all resources from the authorizer, and changes them in the store."""
 
     def __init__(
         self, store: ZkStore, authorizer: AclAuthorizer, changes: AclChangeListener
@@ -61,7 +64,7 @@ class AclAdmin:
         return found
 
     async def create(self, bindings: Sequence[Binding], pace: Pace) -> list[ApiError | None]:
-        """Add entries; for each, in order, None or why it was not added."""
+        """Add entries. Returns None or the error of each, in order."""
         results: list[ApiError | None] = []
         by_resource: dict[ResourcePattern, list[int]] = {}
         for few in pieces(bindings):
@@ -80,16 +83,18 @@ class AclAdmin:
         return results
 
     async def delete(self, filters: Sequence[Binding], pace: Pace) -> list[list[Deleted]]:
-        """Remove the entries that match; for each filter, those that no earlier one matched."""
+        """Remove the entries that match. Returns the entries of each filter, without those that an
+        earlier filter matched.
+        """
         found: list[list[Deleted]] = [[] for _ in filters]
         resources = dict.fromkeys(self._authorizer.acls)
         named: dict[ResourcePattern, _Filters] = {}
         general: list[tuple[int, Binding]] = []
-        # One that repeats an earlier one matches nothing that is left.
+        # A filter that repeats an earlier one matches no further entries.
         for each, index in {each: n for n, each in reversed([*enumerate(filters)])}.items():
             if _names_one(each.resource):
                 named.setdefault(each.resource, _Filters()).add(index, each.entry)
-                # This broker may not have heard yet of a resource that is named.
+                # A named resource may be so new that the authorizer does not have it yet.
                 resources.setdefault(each.resource)
             else:
                 general.append((index, each))
@@ -113,7 +118,7 @@ class AclAdmin:
     ) -> ApiError | None:
         try:
             await self._store.update(resource, change)
-            # Who is told of a change meets it, here at least.
+            # After the response the change must be in effect, at least at this broker.
             await self._changes.refresh(resource)
         except KafkapyError as error:
             logger.error("Cannot change the ACLs of %s: %s", resource, error)
@@ -124,8 +129,9 @@ class AclAdmin:
 
 
 class _Filters:
-    """Filters of the entries of one resource, found by what an entry has: as many may be deleted
-    as there are, one by one."""
+    """Filters for the entries of one resource, indexed by principal and host. A request may have
+    one filter for each of very many entries.
+    """
 
     def __init__(self) -> None:
         self._by_client: dict[
@@ -140,7 +146,7 @@ class _Filters:
         self._by_client.setdefault(client, []).append((index, wanted))
 
     def first(self, entry: AccessControlEntry) -> int | None:
-        """The first filter that lets the entry through."""
+        """The number of the first filter that matches the entry."""
         principal, host = entry.principal, entry.host
         return min(
             (
@@ -156,7 +162,9 @@ class _Filters:
 def _without(
     filters: _Filters, removed: dict[AccessControlEntry, int], entries: Entries
 ) -> Entries:
-    """The entries that no filter lets through; `removed` are the others, with their filters."""
+    """The entries that no filter matches. The others are put into `removed`, with the number of the
+    first filter that matches.
+    """
     removed.clear()
     for entry in sorted(entries):
         index = filters.first(entry)
@@ -166,7 +174,7 @@ def _without(
 
 
 def _names_one(resource: ResourcePattern) -> bool:
-    """Whether a filter is about one resource only."""
+    """Whether a filter can match one resource only."""
     return (
         resource.kind is not ResourceKind.ANY
         and resource.pattern in (PatternType.LITERAL, PatternType.PREFIXED)
@@ -176,7 +184,7 @@ def _names_one(resource: ResourcePattern) -> bool:
 
 
 def _refusal(binding: Binding) -> ApiError | None:
-    """The refusal of an invalid entry, if it is one."""
+    """The error of an invalid entry; None for a valid one."""
     resource, entry = binding
     message = None
     if resource.kind is ResourceKind.CLUSTER and resource.name != CLUSTER_NAME:

@@ -1,5 +1,4 @@
-"""Topics that come into being because somebody asked for them
-(`kafka.server.AutoTopicCreationManager`)."""
+"""Automatic creation of topics that requests name (`kafka.server.AutoTopicCreationManager`)."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ logger = logging.getLogger("kafka.server.AutoTopicCreationManager")
 CREATION_WAIT_MS: Final = 1000
 """The time that the leaders of a topic that a request needs get to appear."""
 
-# Where the sizes of internal topics are configured.
+# Prefixes of the configs of internal topics.
 _INTERNAL_PREFIX: Final = {
     GROUP_METADATA_TOPIC: "offsets.topic",
     TRANSACTION_STATE_TOPIC: "transaction.state.log",
@@ -42,8 +41,9 @@ def _always() -> bool:
 
 
 class AutoCreator:
-    """Creates topics with the broker's defaults; one creation of a name at a time, whose outcome
-    all get that ask for it."""
+    """Creates topics with the broker's defaults. Concurrent requests for a name share one creation
+    and its outcome.
+    """
 
     def __init__(
         self,
@@ -67,20 +67,22 @@ class AutoCreator:
         charge: Charge = free,
         is_wanted: Callable[[], bool] = _always,
     ) -> dict[str, ErrorCode]:
-        """Create what is missing of `names` while `is_wanted`, then give the leaders of what is not
-        refused `wait_ms` to appear. The refusals by name, which are logged; a topic that exists but
-        is not in the metadata, because it is new or being deleted, has LEADER_NOT_AVAILABLE."""
+        """Create the missing topics of `names` while `is_wanted`. Then wait up to `wait_ms` for the
+        leaders of all topics that were not refused. Returns the refusals by name. A topic that
+        exists but is not in the metadata, because it is new or being deleted, gets
+        LEADER_NOT_AVAILABLE; other refusals are logged.
+        """
         pace = self._turns.pace()
         mine: list[str] = []
         refusals: dict[str, ErrorCode] = {}
         try:
             for name in names:
-                await pace.spend(CHANGE_UNITS)  # a refusal does not wait for anything
+                await pace.spend(CHANGE_UNITS)  # a refusal does not await anything else
                 if not is_wanted():
                     return refusals
                 if name in self._metadata.image.topics:
                     continue
-                # After a refusal the name is in flight no more: a later mark is another request's.
+                # A refused name is not `mine`: it is in flight no longer, or for another request.
                 is_mine = name not in self._in_flight
                 code = await self._once(name, charge)
                 if code is not ErrorCode.NONE:
@@ -96,8 +98,10 @@ class AutoCreator:
         return refusals
 
     async def _once(self, name: str, charge: Charge) -> ErrorCode:
-        """The outcome of the creation that is in flight, or else of a new one. It stays in flight
-        until its topic is in the metadata: until then another creation would be refused."""
+        """The outcome of the creation that is in flight, or else of a new one. A creation stays in
+        flight until its topic is in the metadata, because another creation would be refused before
+        that.
+        """
         running = self._in_flight.get(name)
         if running is not None:
             return await asyncio.shield(running)
@@ -119,7 +123,7 @@ class AutoCreator:
                 return ErrorCode.LEADER_NOT_AVAILABLE
             code, why = error.code, error.message
         except ZooKeeperError as error:
-            # The topic may exist all the same. Clients retry after this code.
+            # The topic may exist nevertheless. Clients retry after this code.
             code, why = ErrorCode.LEADER_NOT_AVAILABLE, str(error)
         else:
             return ErrorCode.NONE

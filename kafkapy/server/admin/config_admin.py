@@ -1,9 +1,10 @@
-"""Altering configs of topics, brokers, client metrics and groups (AlterConfigs,
+"""Alters configs of topics, brokers, client metrics and groups (AlterConfigs,
 IncrementalAlterConfigs).
 
-Checks in Kafka's order and words (`kafka.server.ZkAdminManager`, `ConfigAdminManager`), then the
-entity's znode and the notification that makes every broker read it. Needs a controller in the
-cluster, but any broker may do it; a broker's own configs only that broker.
+The checks, their order and messages are those of `kafka.server.ZkAdminManager` and
+`ConfigAdminManager`. Then the entity's znode is written, with a notification after which every
+broker reads the znode. The cluster must have a controller, but any broker can make the change. Only
+the broker itself can change its own configs.
 """
 
 from __future__ import annotations
@@ -82,12 +83,13 @@ class ConfigAdmin:
         check_own: Callable[[Mapping[str, str]], object],
         passwords: DynamicPasswords,
     ) -> None:
-        """`changing` is held from reading an entity's configs until some of them are changed: of
-        two requests at once, the second would take back what the first changed.
+        """`changing` is held from reading an entity's configs until they are written. Otherwise, of
+        two concurrent requests, the second would undo the changes of the first.
 
-        `layers` are this broker's configs; `current` gives the values in force of those that
-        are set, which bound steps of thread counts;
-        `check_own` refuses with ConfigError what this broker's own configs must not become."""
+        `layers` returns this broker's configs. `current` returns the values in force of the configs
+        that are set; they bound the steps of thread counts. `check_own` raises ConfigError if the
+        values are not allowed as this broker's own configs.
+        """
         self._passwords = passwords
         self._store = store
         self._changing = changing
@@ -173,7 +175,7 @@ class ConfigAdmin:
             )
         for key in configs:
             if key not in TOPIC_CONFIGS.keys:
-                # Kafka's broker says of this one fault only what it is, not where.
+                # As in Kafka, the message of this error does not name the resource.
                 raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
         try:
             validate_topic_configs(configs)
@@ -196,7 +198,7 @@ class ConfigAdmin:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
     def _checked_broker(self, entity: str, configs: Mapping[str, str]) -> Mapping[str, str]:
-        """The configs as they are to be stored."""
+        """Check a broker's configs. Returns them in the form to store."""
         per_broker = entity != DEFAULT_ENTITY
         layers = self._layers()
         try:
@@ -216,7 +218,7 @@ class ConfigAdmin:
             else:
                 stored = dict(configs)
         except ConfigError as error:
-            # Kafka's broker names the resource and INVALID_CONFIG for topics only.
+            # As in Kafka, only errors of topics name the resource and have INVALID_CONFIG.
             raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
         return stored
 
@@ -299,7 +301,7 @@ def _applied(
 def _merged(
     configs: Mapping[str, str], name: str, op: AlterOp, value: str, definitions: ConfigDef
 ) -> str:
-    """A list with members added or taken away; without an override, the default's members."""
+    """A list config with members added or removed. Without an override, the list is the default."""
     key = definitions.keys.get(name)
     if key is None or key.type is not ConfigType.LIST:
         raise ApiError(

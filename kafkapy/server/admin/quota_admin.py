@@ -1,6 +1,9 @@
-"""The quotas that are stored for users, clients and addresses: described by filter, and changed in
-Kafka's order of checks and words (`ZkAdminManager.describeClientQuotas`, `alterClientQuotas`).
-Whether a quota can be met is not asked: 0 is one, and NaN bytes are 0."""
+"""Describes and changes the stored quotas of users, clients and addresses.
+
+The checks, their order and messages are those of `ZkAdminManager.describeClientQuotas` and
+`alterClientQuotas`. Quotas that no client can meet are not refused: 0 is valid, and NaN bytes are
+stored as 0.
+"""
 
 from __future__ import annotations
 
@@ -55,14 +58,14 @@ class QuotaOp(NamedTuple):
 
 
 class QuotaAdmin:
-    """Quotas of all entities, over the store."""
+    """Describes and changes the quotas of all entities in the store."""
 
     def __init__(
         self, store: ZkStore, changing: asyncio.Lock, resolve: Resolve, is_alone: bool = False
     ) -> None:
-        """`changing` as `ConfigAdmin`'s: a user's credentials are in the same node.
+        """`changing` is `ConfigAdmin`'s lock, because a user's credentials are in the same znode.
 
-        `is_alone` where no broker of Apache Kafka can read the znodes.
+        `is_alone`: no broker of Apache Kafka can read the znodes.
         """
         self._configs = store.configs
         self._changing = changing
@@ -72,11 +75,11 @@ class QuotaAdmin:
     async def describe(
         self, components: Sequence[Component], strict: bool, pace: Pace
     ) -> list[tuple[Entity, dict[str, float]]]:
-        """The entities that the filter lets through, and their quotas; `strict` ones have no entity
-        type that the filter does not name.
+        """The entities that match the filter, and their quotas. If `strict`, entities with an
+        entity type that the filter does not name do not match.
 
         Raises:
-            ApiError: INVALID_REQUEST or UNSUPPORTED_VERSION, the filter makes no sense.
+            ApiError: INVALID_REQUEST or UNSUPPORTED_VERSION, the filter is invalid.
         """
         wanted = _checked(components)
         found: list[tuple[Entity, dict[str, float]]] = []
@@ -94,7 +97,7 @@ class QuotaAdmin:
         return found
 
     async def alter(self, entity: Entity, ops: Sequence[QuotaOp], validate_only: bool) -> None:
-        """Change the quotas of one entity, and tell every broker.
+        """Change the quotas of one entity, and notify every broker.
 
         Raises:
             ApiError: INVALID_REQUEST, UNKNOWN_SERVER_ERROR (a credential's key) or
@@ -127,7 +130,7 @@ class QuotaAdmin:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
 
     async def _place(self, entity: Entity) -> tuple[str, str, Sequence[str]]:
-        """Where an entity's quotas are: below what, under which name; and which it may have."""
+        """The entity type and name of the znode of an entity, and the quotas that it may have."""
         if not entity:
             raise _invalid("Invalid empty client quota entity")
         for kind, name in entity.items():
@@ -147,7 +150,7 @@ class QuotaAdmin:
                 " entity."
             )
         ip = parts[IP]
-        # Of the name as it is stored, for Kafka's brokers read that: IPv6 has none they could.
+        # Kafka's brokers resolve the stored name, which they cannot do for an IPv6 address.
         meant = entity[IP] if self._is_alone else ip
         if ip != DEFAULT_ENTITY and await self._resolve(meant or "") is None:
             raise _invalid(f"{ip} is not a valid IP or resolvable host.")
@@ -157,7 +160,7 @@ class QuotaAdmin:
 def _text(key: str, value: float, keys: Sequence[str], entity_type: str) -> str:
     """A quota as it is stored."""
     if key not in keys:
-        if entity_type == "users" and key in MECHANISMS:  # known, but no number
+        if entity_type == "users" and key in MECHANISMS:  # a known key, but not a number
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         raise _invalid(f"Invalid configuration key {key}")
     if key not in _WHOLE:

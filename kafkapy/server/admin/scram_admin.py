@@ -1,5 +1,7 @@
-"""SCRAM credentials in `/config/users`: described, and changed in Kafka's order of checks and words
-(`ZkAdminManager.alterUserScramCredentials`)."""
+"""Describes and changes the SCRAM credentials in `/config/users`.
+
+The checks, their order and messages are those of `ZkAdminManager.alterUserScramCredentials`.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _NO_NAME: Final = "Username must not be empty"
 
 
 class Described(NamedTuple):
-    """A user's iterations by mechanism, or why there are none."""
+    """A user's iterations by mechanism, or an error."""
 
     user: str
     iterations: dict[ScramMechanism, int]
@@ -58,15 +60,15 @@ class Upsertion(NamedTuple):
 
 
 class ScramAdmin:
-    """Credentials of all users, over the store."""
+    """Describes and changes the credentials of all users in the store."""
 
     def __init__(self, store: ZkStore, changing: asyncio.Lock) -> None:
-        """`changing` as `ConfigAdmin`'s: a user's quotas are in the same node."""
+        """`changing` is `ConfigAdmin`'s lock, because a user's quotas are in the same znode."""
         self._configs = store.configs
         self._changing = changing
 
     async def describe(self, users: Sequence[str], pace: Pace) -> list[Described]:
-        """Describe these users, or all that have credentials if none is named."""
+        """Describe these users, or all users with credentials if `users` is empty."""
         if not users:
             every = await self._configs.get_all("users", pace.spend)
             found = []
@@ -100,7 +102,9 @@ class ScramAdmin:
     async def alter(
         self, changes: Sequence[Deletion | Upsertion], pace: Pace
     ) -> dict[str, ApiError | None]:
-        """Change what may be changed; by user, None or why nothing of it was."""
+        """Change credentials. Returns None or an error for each user. After an error, none of the
+        user's credentials has changed.
+        """
         by_user: dict[str, list[Deletion | Upsertion]] = {}
         for few in pieces(changes):
             for change in few:

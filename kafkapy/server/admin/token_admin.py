@@ -1,5 +1,8 @@
-"""Delegation tokens made, renewed and ended, in Kafka's order of checks
-(`DelegationTokenManagerZk`). Any broker does it; the others follow the notification."""
+"""Creates, renews and expires delegation tokens.
+
+The checks and their order are those of `DelegationTokenManagerZk`. Any broker can change tokens;
+the others follow the notification.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,13 @@ class TokenTimes(NamedTuple):
 
     @classmethod
     def from_config(cls, config: KafkaConfig) -> TokenTimes:
-        """Those of a broker."""
+        """The times of a broker."""
         names = ("delegation.token.max.lifetime.ms", "delegation.token.expiry.time.ms")
         return cls(*map(config.get_int, names))
 
 
 class TokenAdmin:
-    """The tokens of the cluster, changed in the store. Fixed: their times."""
+    """Changes the tokens of the cluster in the store. `times` cannot change at run time."""
 
     def __init__(
         self,
@@ -56,7 +59,9 @@ class TokenAdmin:
     async def create(
         self, owner: str, requester: str, renewers: tuple[str, ...], max_lifetime_ms: int
     ) -> TokenInformation:
-        """A new token; one of 0 or less may live for as long as any may."""
+        """Create a token. With a `max_lifetime_ms` of 0 or less, it has the longest lifetime of
+        this broker's configuration.
+        """
         longest_ms, expiry_time_ms = self._times
         lifetime_ms = longest_ms if max_lifetime_ms <= 0 else min(max_lifetime_ms, longest_ms)
         now_ms = self._clock.time_ms()
@@ -70,15 +75,15 @@ class TokenAdmin:
             now_ms + min(lifetime_ms, expiry_time_ms),
         )
         await self._store.create(token)
-        # Applied on this broker before it is answered; the others hear of it.
+        # This broker applies the token before the response; the others are notified.
         await self._changes.refresh(token.token_id)
         await self._store.notify(token.token_id)
         logger.info("Created a delegation token: %s for owner: %s", token.token_id, owner)
         return token
 
     async def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Renew a token for `period_ms` (as configured, if that is negative), but never after
-        its longest life; when that will be.
+        """Renew a token for `period_ms`, or for the configured time if that is negative, but not
+        beyond its maximum lifetime. Returns the expiry time.
 
         Raises:
             ApiError: DELEGATION_TOKEN_NOT_FOUND, _OWNER_MISMATCH or _EXPIRED.
@@ -90,7 +95,7 @@ class TokenAdmin:
         """Expire a token in `period_ms`, or remove it if that is negative; returns the expiry time.
 
         Raises:
-            ApiError: as `renew`; but one that has expired can still be removed.
+            ApiError: as `renew`, but an expired token can still be removed.
         """
         if period_ms >= 0:
             return await self._change(principal, hmac, lambda now_ms: now_ms + period_ms)
@@ -138,7 +143,7 @@ class TokenAdmin:
                     return changed.expiry_ms
 
     async def _stored(self, principal: str, hmac: bytes) -> tuple[TokenInformation, int]:
-        """The token of an HMAC as it is stored, for who may change it."""
+        """The stored token of an HMAC and its version, if `principal` may change the token."""
         token_id = self._tokens.id_of(hmac)
         found = None if token_id is None else await self._store.get(token_id)
         if found is None:

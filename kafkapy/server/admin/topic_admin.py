@@ -1,7 +1,8 @@
-"""Creating, growing and deleting topics, as the admin APIs and auto-creation ask for it.
+"""Creates, grows and deletes topics, for the admin APIs and auto-creation.
 
-Checks in Kafka's order and words (`kafka.server.ZkAdminManager`, `kafka.zk.AdminZkClient`), then
-znodes; the controller takes it from there. Waiting until brokers know is the request handler's.
+The checks, their order and messages are those of `kafka.server.ZkAdminManager` and
+`kafka.zk.AdminZkClient`. Then the znodes are written, which the controller watches. Request
+handlers wait for the new metadata.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ PARTITIONS_AT_ONCE: Final = 10_000
 _log = logging.getLogger("kafka.server.ZkAdminManager")
 
 Assignment = dict[int, tuple[int, ...]]
-# Told how many partitions are about to be made or deleted; it may refuse with ApiError.
+# Called with the number of partitions to create or delete. Raises ApiError to refuse them.
 Charge = Callable[[int], None]
 
 
 def free(partitions: int) -> None:
-    """The `Charge` of what no quota bounds."""
+    """The `Charge` of requests without a quota."""
 
 
 class TopicDefaults(NamedTuple):
-    """The broker configs that stand in for what a request leaves open."""
+    """The broker configs for values that a request does not set."""
 
     num_partitions: int = 1
     replication_factor: int = 1
@@ -47,7 +48,7 @@ class TopicDefaults(NamedTuple):
 
     @classmethod
     def from_config(cls, config: KafkaConfig) -> TopicDefaults:
-        """Those of a broker."""
+        """The defaults of a broker."""
         return cls(
             config.get_int("num.partitions"),
             config.get_int("default.replication.factor"),
@@ -56,7 +57,7 @@ class TopicDefaults(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """A topic that was created, or would have been; `configs` are its overrides."""
+    """A topic that was created, or only validated. `configs` are its overrides."""
 
     name: str
     topic_id: Uuid
@@ -132,8 +133,8 @@ class TopicAdmin:
     async def delete_topic(
         self, name: str, charge: Charge = free, topic_id: Uuid | None = None
     ) -> None:
-        """Queue a topic for deletion; asking twice is asking once. With `topic_id`, another topic
-        of that name is left alone.
+        """Queue a topic for deletion. Repeated calls have no further effect. With `topic_id`, a
+        topic with that name but another id is not deleted.
 
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, TOPIC_DELETION_DISABLED.
@@ -165,7 +166,8 @@ class TopicAdmin:
         validate_only: bool = False,
         charge: Charge = free,
     ) -> Assignment:
-        """Grow a topic to `count` partitions; `assignments` are for the new ones. The new ones.
+        """Grow a topic to `count` partitions; `assignments` are for the new ones. Returns the
+        assignment of the new ones.
 
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION (being deleted),
@@ -200,7 +202,7 @@ class TopicAdmin:
             try:
                 await self._grow(topic, new)
             except BadVersion:
-                # It changed since it was read, by a reassignment perhaps: look again.
+                # The topic has changed since it was read, perhaps by a reassignment. Read it again.
                 return await self.create_partitions(name, count, assignments)
         return new
 
@@ -304,10 +306,11 @@ def _validate_configs(configs: Mapping[str, str]) -> None:
 
 
 def _bound(partitions: int) -> None:
-    """Refuse more new partitions than can be placed and written in one go.
+    """Refuse more new partitions than can be placed and written in one step.
 
-    The bound, code and message of Kafka 4's controller (`MAX_PARTITIONS_PER_BATCH`). Kafka 3.9
-    with ZooKeeper has none: a request for 2^31-1 partitions takes all memory.
+    The limit, error code and message are those of Kafka 4's controller
+    (`MAX_PARTITIONS_PER_BATCH`). Kafka 3.9 with ZooKeeper has no limit: a request for 2^31-1
+    partitions takes all memory.
     """
     if partitions > PARTITIONS_AT_ONCE:
         raise ApiError(
@@ -329,7 +332,9 @@ def _increment(old: int, count: int) -> int:
 def _place_behind(
     topic: TopicDescription, brokers: Sequence[BrokerPlace], increment: int
 ) -> Assignment:
-    """Go on where partition 0's preferred leader stands in the list of brokers."""
+    """Place new partitions. The placement starts at partition 0's preferred leader in the list of
+    brokers.
+    """
     first = topic.assignment[0]
     start = next((i for i, broker in enumerate(brokers) if broker.broker_id >= first[0]), 0)
     return assign_replicas(
@@ -348,7 +353,7 @@ def _validate_new(
     increment: int,
     assignments: Sequence[Sequence[int]],
 ) -> Assignment:
-    """An explicit assignment of new partitions, checked."""
+    """Check an explicit assignment of new partitions, and return it by partition."""
     live = {broker.broker_id for broker in brokers}
     unknown = sorted({replica for replicas in assignments for replica in replicas} - live)
     if unknown:
