@@ -1,5 +1,6 @@
-"""Follows `/kafka-acl-changes` and `/kafka-acl-extended-changes`: this broker's authorizer has the
-entries of ZooKeeper (`AclAuthorizer.AclChangedNotificationHandler`)."""
+"""Updates this broker's authorizer from ZooKeeper: follows `/kafka-acl-changes` and
+`/kafka-acl-extended-changes` (`AclAuthorizer.AclChangedNotificationHandler`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _log = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
 
 
 class AclChangeListener(StoredChanges[AclChange, ResourcePattern]):
-    """Gives the authorizer every resource's entries at `start`, then each change."""
+    """Updates the authorizer with every resource's entries at `start`, then with each change."""
 
     def __init__(self, store: ZkStore, clock: Clock, authorizer: AclAuthorizer) -> None:
         super().__init__(store.acls, clock, "ACLs", _log)
@@ -26,8 +27,8 @@ class AclChangeListener(StoredChanges[AclChange, ResourcePattern]):
         self._has_begun = False
 
     async def _read_all(self) -> None:
-        """A broker does not begin with entries that it cannot read: some may deny. One that runs
-        keeps those it had.
+        """At the start, unreadable entries are an error, because some may deny. Later, the previous
+        entries of the resource stay in force.
         """
         stored = await self._acls.get_all()
         for resource in set(self._authorizer.acls) - set(stored):

@@ -1,9 +1,9 @@
-"""Follows notifications of changes: processes them whenever a watch fires
+"""Follows change notifications: processes them whenever a watch fires
 (`kafka.common.ZkNodeChangeNotificationListener`).
 
-What cannot be processed is tried again. Kafka logs it and waits for the next notification; but its
-ZooKeeper client has by then asked for as long as the connection was lost. And what is not applied
-goes on in its old form: entries that allow what was denied, passwords that were changed.
+Failed processing is retried. Kafka logs the failure and waits for the next notification, but its
+ZooKeeper client has already retried for as long as the connection was lost. Without a retry the old
+state would stay in force: ACL entries that allow operations that are now denied, or old passwords.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ _RETRY_BACKOFF_S: Final = 1.0
 
 
 class ChangeFollower:
-    """A task from `start` to `stop` that calls `process`, which sets `on_watch` as a watch, once
-    after any number of notifications. Fixed: how what is followed is called in the log."""
+    """A task that runs from `start` to `stop`. It calls `process` once after any number of
+    notifications. `process` must set `on_watch` as the watch. `what` is the name of the followed
+    data in the log.
+    """
 
     def __init__(
         self, what: str, process: Callable[[], Awaitable[None]], log: logging.Logger
@@ -34,20 +36,20 @@ class ChangeFollower:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin; the first watch is the caller's to set."""
+        """Start the task. The caller must set the first watch."""
         name = f"Following {self._what}"
         work = keep_running(name, self._run, self._log, self._changed.set)
         self._task = asyncio.get_running_loop().create_task(work)
 
     async def stop(self) -> None:
-        """End following."""
+        """Stop the task."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     def on_watch(self, _: WatchEvent) -> None:
-        """There may be notifications."""
+        """Wake the task, because notifications may have arrived."""
         self._changed.set()
 
     async def _run(self) -> None:

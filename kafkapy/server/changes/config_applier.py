@@ -1,5 +1,6 @@
-"""Dynamic configs taking effect on this broker: logs first, for they hold most of them; then its
-controller, which may elect leaders that it was not allowed to elect before."""
+"""Applies dynamic configs on this broker: to logs first, which have most of the configs, and to the
+controller last, which may then elect leaders that it was not allowed to elect before.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +36,15 @@ logger = logging.getLogger("kafka.server.DynamicConfigManager")
 
 
 class Controller(Protocol):
-    """Of this broker's controller, what follows from configs."""
+    """The methods of this broker's controller that configs need."""
 
     def submit(self, event: Event) -> None:
         """Queue an event."""
 
     def allow_unclean_elections(self, allowed: bool) -> None:
-        """Whether partitions may elect leaders that are not in sync, unless they say otherwise."""
+        """Set whether partitions may elect out-of-sync leaders, for topics that do not configure
+        it.
+        """
 
 
 class ConfigApplier:
@@ -76,10 +79,10 @@ class ConfigApplier:
         self._looking_up = asyncio.Lock()
 
     def apply(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        """Take over the configs of one entity.
+        """Apply the configs of one entity.
 
         Raises:
-            ConfigError: a value is not allowed; the old ones stay.
+            ConfigError: a value is not allowed. The old configs stay in force.
         """
         if entity_type == "topics":
             self._logs.update_topic_config(name, configs)
@@ -95,9 +98,9 @@ class ConfigApplier:
         elif entity_type == "users":
             try:
                 self._credentials.update(name, configs)
-            finally:  # neither keeps the other from being taken over
+            finally:  # an error of one does not prevent the other
                 self._quotas.update(entity_type, name, configs)
-            return  # what it holds is not for the log
+            return  # credentials must not be logged
         elif entity_type == "clients":
             self._quotas.update(entity_type, name, configs)
         elif entity_type == "ips":
@@ -123,8 +126,9 @@ class ConfigApplier:
             self._spawn(self._limit_host(host, configs))
 
     async def _limit_host(self, host: str, configs: Mapping[str, str]) -> None:
-        """Look up a name once, when its configs are applied. Look-ups run one after the other, so
-        that no older config replaces a newer one."""
+        """Resolve a host name once, when its configs are applied. Look-ups run one after the other,
+        so that no older config replaces a newer one.
+        """
         async with self._looking_up:
             address = await resolve(host)
             if address is None:
@@ -162,6 +166,6 @@ class ConfigApplier:
         self._controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN)))
 
     def _recheck(self, partitions: Iterable[Partition]) -> None:
-        """`min.insync.replicas` may have moved the high watermark's bound."""
+        """Update high watermarks: a change of `min.insync.replicas` may have moved their bound."""
         for partition in list(partitions):
             self._replicas.recheck(partition)

@@ -1,8 +1,8 @@
 """Follows `/config/changes`: every broker applies each entity's new configs, in order.
 
 A notification only names the entity; its configs are read when it is processed, so two quick
-changes may be applied as one. Notifications older than 15 minutes are deleted by whoever sees them
-(`kafka.common.ZkNodeChangeNotificationListener`).
+changes may be applied as one. Every broker deletes the notifications older than 15 minutes that it
+sees (`kafka.common.ZkNodeChangeNotificationListener`).
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ _log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
 
 
 class ConfigChangeListener:
-    """Calls `apply` for every entity at `start`, then for each change. `apply` may refuse what it
-    is given with ConfigError: that is logged and the old configs stay."""
+    """Calls `apply` for every entity at `start`, then for each change. `apply` may raise
+    ConfigError, which is logged; the old configs then stay in force.
+    """
 
     def __init__(self, store: ZkStore, clock: Clock, apply: Apply) -> None:
         self._store = store
         self._clock = clock
         self._apply = apply
         self._last_executed = -1
-        self._configured: dict[str, set[str]] = {}  # the names of those with configs, by type
+        self._configured: dict[str, set[str]] = {}  # names of entities with configs, by type
         self._applying = asyncio.Lock()
         self._follower = ChangeFollower("config changes", self.process, _log)
 
@@ -48,15 +49,15 @@ class ConfigChangeListener:
         self._follower.start()
 
     async def stop(self) -> None:
-        """End following."""
+        """Stop following."""
         await self._follower.stop()
 
     async def apply_all(self) -> None:
         """Apply the configs of every entity of every type.
 
-        In turn with the changes: what was read here may be older than a change applied meanwhile.
-        Those of an entity that is gone end too: while there was no session, its notification may
-        have come and been deleted.
+        Changes wait meanwhile: otherwise the configs read here might replace newer ones. The
+        configs of entities that no longer have any are removed too: their notifications may have
+        been created and deleted while this broker had no session.
         """
         async with self._applying:
             for entity_type in CONFIG_TYPES:
@@ -67,19 +68,21 @@ class ConfigChangeListener:
                     await self._apply_stored(ConfigChange(entity_type, name))
 
     async def process(self) -> None:
-        """Apply the changes newer than the last one seen, and wait for the next."""
+        """Apply the changes newer than the last one seen, and set the watch for the next."""
         sequences = await self._apply_new(self._follower.on_watch)
         await self._store.configs.purge_changes(sequences, self._clock.time_ms())
 
     async def catch_up(
         self, elsewhere: Sequence[str] = (), spend: Callable[[int], Awaitable[None]] | None = None
     ) -> Mapping[str, Mapping[str, str]]:
-        """Apply the changes made anywhere before now, so that who asks after one sees it. Returns
-        the configs of topics `elsewhere`, without a replica here.
+        """Apply the changes that any broker made before this call, so that a later response
+        includes them. Returns the configs of the topics `elsewhere`, which have no replica on this
+        broker.
 
-        Kafka reads the entity's znode for each answer; here the cache does it, brought up to date.
-        Only a topic's replicas hear of the configs that it was created with.
-        When ZooKeeper does not answer in time, what this broker knows has to do.
+        Kafka reads the entity's znode for each response. Here responses come from the cache, after
+        this update. Only brokers with a replica of a topic get the configs with which it was
+        created, so those of other topics are read. If ZooKeeper does not respond within 5 s, the
+        cached configs are used.
         """
         try:
             async with asyncio.timeout(_CATCH_UP_LIMIT_S):
@@ -90,9 +93,11 @@ class ConfigChangeListener:
             return {}
 
     async def _apply_new(self, watch: Watch | None = None) -> list[int]:
-        """Apply what is newer than the last change applied; all sequence numbers there are."""
-        # Two at once would take turns with the same change: the second must not return before
-        # the first has applied it.
+        """Apply the changes newer than the last one applied. Returns the sequence numbers of all
+        notifications.
+        """
+        # Without the lock, concurrent calls would apply the same change. The second call must not
+        # return before the first has applied it.
         async with self._applying:
             sequences = await self._store.configs.changes(watch)
             for sequence in sequences:

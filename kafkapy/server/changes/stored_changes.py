@@ -1,7 +1,8 @@
-"""Keeps what a broker knows of many things as they are stored in ZooKeeper: ACLs, tokens.
+"""Keeps a broker's copy of stored values up to date with ZooKeeper: ACLs, delegation tokens.
 
-A notification names one of them, which is read when it is processed. Notifications older than 15
-minutes are deleted by whoever sees them (`kafka.common.ZkNodeChangeNotificationListener`).
+A notification names one value, which is read when the notification is processed. Every broker
+deletes the notifications older than 15 minutes that it sees
+(`kafka.common.ZkNodeChangeNotificationListener`).
 """
 
 from __future__ import annotations
@@ -26,33 +27,36 @@ class ChangeStore(Protocol[Change, Key_co]):
     """A store of values, and its change notifications."""
 
     async def create_paths(self) -> None:
-        """The nodes that there must be."""
+        """Create the nodes that the store needs."""
 
     async def changes(self, watch: Watch | None = None) -> Sequence[Change]:
-        """The notifications there are, in their order."""
+        """All notifications, in their order."""
         ...
 
     async def changed(self, change: Change, /) -> Key_co | None:
-        """The key of a notification; None if it names nothing any more. Raises ZnodeError."""
+        """The key that a notification names; None if it was deleted or names none. Raises
+        ZnodeError.
+        """
         ...
 
     async def purge(self, changes: Iterable[Change], /, now_ms: int) -> None:
-        """Delete those of the notifications that are old."""
+        """Delete the old ones of these notifications."""
 
 
 class Followed(Protocol):
-    """Part of ZooKeeper that a broker follows from its start to its stop."""
+    """A part of ZooKeeper's data that a broker follows from its start to its stop."""
 
     async def reload(self) -> None:
-        """Read everything: whatever was missed while there was no session."""
+        """Read everything again, because changes may have been missed without a session."""
 
     async def stop(self) -> None:
-        """End following."""
+        """Stop following."""
 
 
 class StoredChanges(ABC, Generic[Change, Key]):
-    """Has everything at `start`, then each change. Fixed: the store, and how what is stored is
-    called in the log."""
+    """Reads all stored values at `start`, then each changed one. `what` is the name of the values
+    in the log.
+    """
 
     def __init__(
         self, store: ChangeStore[Change, Key], clock: Clock, what: str, log: logging.Logger
@@ -84,27 +88,29 @@ class StoredChanges(ABC, Generic[Change, Key]):
         self._follower.start()
 
     async def stop(self) -> None:
-        """End following."""
+        """Stop following."""
         await self._follower.stop()
 
     async def reload(self) -> None:
-        """Reload all stored values, whatever was missed: at the start and after a lost session."""
+        """Read all stored values, at the start and after a lost session, when changes may have been
+        missed.
+        """
         async with self._applying:
-            # The watch first: a change made while all is read is then read once more.
+            # Set the watch first, so that a change during the read causes another read.
             changes = await self._stored.changes(self._follower.on_watch)
             await self._read_all()
             self._seen.update(map(self._place, changes))
 
     async def refresh(self, key: Key) -> None:
-        """Refresh one stored value. Raises ZnodeError.
+        """Read one stored value again. Raises ZnodeError.
 
-        In turn with the others: of two reads the later one must be what stays.
+        Reads run one after the other, so that the result of the latest read stays.
         """
         async with self._applying:
             await self._read(key)
 
     async def process(self) -> None:
-        """Apply the changes newer than the last ones seen, and wait for the next."""
+        """Apply the changes newer than the last ones seen, and set the watch for the next."""
         changes = await self._stored.changes(self._follower.on_watch)
         for change in changes:
             folder, sequence = self._place(change)

@@ -1,5 +1,6 @@
-"""Follows `/delegation_token/token_changes`: this broker knows the tokens of ZooKeeper
-(`DelegationTokenManagerZk.TokenChangedNotificationHandler`)."""
+"""Updates this broker's delegation tokens from ZooKeeper: follows `/delegation_token/token_changes`
+(`DelegationTokenManagerZk.TokenChangedNotificationHandler`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
 
 
 class TokenChangeListener(StoredChanges[int, str]):
-    """Gives `tokens` every token at `start`, then each change."""
+    """Updates `tokens` with every token at `start`, then with each change."""
 
     def __init__(self, store: ZkStore, clock: Clock, tokens: DelegationTokens) -> None:
         super().__init__(store.tokens, clock, "delegation tokens", _log)
