@@ -1,1 +1,1 @@
-"""Counts and times that metrics are made of."""
+"""Counts and times for the metrics."""

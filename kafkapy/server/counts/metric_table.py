@@ -94,7 +94,9 @@ def _worst_and_mean(
 
 
 def _of_quotas() -> Iterator[tuple[str, Metric]]:
-    """The first word is the bean's type; a client without a quota has no sample."""
+    """Metrics of client quotas. The first item of a row is the bean's type. A client without a
+    quota has no sample.
+    """
     for bean, rate, meaning in (
         ("produce", "byte_rate", "Bytes a second that the client produces"),
         ("fetch", "byte_rate", "Bytes a second that the client fetches"),
@@ -283,7 +285,7 @@ METRICS: Final[dict[str, Metric]] = {
 
 
 def gauge(name: str, value: float | None = None) -> GaugeMetricFamily:
-    """A gauge of the table; `value` of one without labels."""
+    """A gauge of the table. `value` is for gauges without labels."""
     row = METRICS[name]
     return GaugeMetricFamily(name, row.meaning, value, row.labels or None)
 

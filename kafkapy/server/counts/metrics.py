@@ -1,7 +1,7 @@
 """Metrics of the broker, under the names that the JMX exporter gives Kafka's beans.
 
-The hot path adds to plain integers; `MetricsCollector` in `metrics_server` turns them into
-families when asked.
+The hot path adds to plain integers. `MetricsCollector` in `metrics_server` converts them to metric
+families for each scrape.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ class Metrics:
         counters.bytes_in += size_bytes
 
     def keep_topics(self, hosted: Set[str]) -> None:
-        """Merge the counters of topics that are not hosted into those of no topic. This bounds
-        memory while topics are created and deleted."""
+        """Merge the counters of topics that are not hosted into those of the empty topic name. This
+        bounds memory while topics are created and deleted.
+        """
         for topic in self.topics.keys() - hosted - {""}:
             gone, rest = self.topics.pop(topic), self.topics[""]
             for name in TopicCounters.__slots__:
@@ -74,5 +75,7 @@ class Metrics:
         self._counters(topic).failed_fetches += 1
 
     def _counters(self, topic: str) -> TopicCounters:
-        """A failure may name any topic: one that was never served is counted together."""
+        """The counters for a failure. Topics that were never served share one set of counters,
+        because a failed request may name any topic.
+        """
         return self.topics[topic if topic in self.topics else ""]

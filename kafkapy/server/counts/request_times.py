@@ -1,4 +1,4 @@
-"""A timer: how often, how long in all, and the latest times for quantiles."""
+"""A timer: a count, the total time, and the latest times for quantiles."""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ _COUNTED: Final = {
 
 
 class ZooKeeperMetrics:
-    """`state` is None for a broker without ZooKeeper. `counts` by the name of their meter."""
+    """Metrics of one session. `state` is None for a broker without ZooKeeper. `counts` are by the
+    name of the meter.
+    """
 
     def __init__(self) -> None:
         self.state: str | None = None
@@ -27,8 +29,8 @@ class ZooKeeperMetrics:
         self.latency = RequestTimes()
 
     def changed(self, state: str) -> None:
-        """The session is in another state: one of `STATES`."""
-        # While it was never connected it has lost nothing.
+        """Set the new state of the session, one of `STATES`, and count it."""
+        # A session that was not connected has lost no connection.
         if state in _COUNTED and (state != "CONNECTING" or self.state == CONNECTED):
             self.counts[_COUNTED[state]] += 1
         self.state = state
