@@ -1,4 +1,4 @@
 """Kafka's data in ZooKeeper, over a port with eight operations.
 
-May import `common`. Start with `zookeeper`.
+May import `security` and `common`. Start with `zookeeper`.
 """

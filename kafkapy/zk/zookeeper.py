@@ -10,7 +10,7 @@
      +-- StoreUnavailable  the embedded store cannot write its file: nothing happened
 
 `memory` is the embedded and simulated adapter. Data `b""` is ZooKeeper's null, as Kafka writes
-"empty" nodes. Watches fire once: passing one again before it fired leaves one watch.
+"empty" nodes. Watches fire once. A watch that is passed again before it fired still fires once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ANY_VERSION: Final = -1
 
 
 class ZooKeeperError(KafkapyError):
-    """A ZooKeeper operation was refused; `path` names the (in a multi, the first failing) node."""
+    """A ZooKeeper operation failed. `path` is its node; in a multi, the first failing one's."""
 
     def __init__(self, path: str, message: str | None = None) -> None:
         super().__init__(message or f"{type(self).__name__} for {path}")
@@ -71,7 +71,7 @@ class CreateMode(Enum):
 class ZnodeStat(NamedTuple):
     """ZooKeeper's statistics of a node; `czxid` is the transaction that created it.
 
-    `children_zxid` is that of the last creation or deletion of a child (ZooKeeper: pzxid). Only
+    `children_zxid` is the transaction that last created or deleted a child (ZooKeeper: pzxid). Only
     `exists` returns it.
     """
 
@@ -111,7 +111,7 @@ Watch = Callable[[WatchEvent], None]
 
 
 class Create(NamedTuple):
-    """Create a node; the result is its path (with the sequence number where there is one)."""
+    """Create a node; the result is its path (of a sequential node, with the number)."""
 
     path: str
     data: bytes

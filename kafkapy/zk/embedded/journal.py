@@ -1,11 +1,11 @@
 """The file of the embedded store: a snapshot of the tree, then one frame for each write.
 
 A frame is `u32 length, u32 CRC-32 of the payload, payload`, big-endian, the payload JSON: one
-transaction, or a list of those that are made durable together. Every append is forced to disk
+transaction, or a list of those made durable together. Every append is forced to disk
 before a reply is sent, so a crash can damage only the last frame: recovery truncates at the first
 incomplete frame. After any other damage the store does not start, since a cluster must not lose
-topics silently. Each recovery writes a new snapshot. When the file has doubled, appends write one
-too, a slice each: a whole one at once would delay all clients.
+topics silently. Each recovery writes a new snapshot. When the file has doubled, the next appends
+write a new snapshot too, one slice each, because a whole snapshot at once would delay all clients.
 
 Format 2 adds the data of a ZooKeeper server: ACLs, sessions, null data. Format 1 is read as well.
 """
@@ -60,18 +60,20 @@ class JournalCorrupt(KafkapyError):
 
 
 class Rewrite(Protocol):
-    """The next content of the file, on its way. The present one stays until `finish`."""
+    """The next content of the file, while it is written. The present content stays until
+    `finish`.
+    """
 
     def write(self, data: bytes) -> None:
-        """Add to its end."""
+        """Append bytes."""
         ...
 
     def finish(self, head: bytes) -> None:
-        """Write `head` over its first bytes, and let it replace the present content atomically."""
+        """Write `head` over the first bytes, and replace the present content atomically."""
         ...
 
     def abandon(self) -> None:
-        """Leave nothing of it."""
+        """Discard the new content."""
         ...
 
 
@@ -93,7 +95,7 @@ class JournalFile(Protocol):
         ...
 
     def rewrite(self) -> Rewrite:
-        """Begin the next content; an earlier one that was not finished is abandoned."""
+        """Begin the next content. An unfinished earlier one is abandoned."""
         ...
 
 
@@ -127,8 +129,9 @@ class Journal:
         return tree
 
     def append(self, transactions: Sequence[Transaction], tree: ZnodeTree) -> None:
-        """Make transactions durable, in one write. From time to time, it rewrites the file as a
-        snapshot of `tree`, which has them; each append then writes a slice of it.
+        """Make transactions durable, in one write. `tree` includes them already. When the file has
+        doubled, this and the next appends each write a slice of a snapshot of `tree`, which then
+        replaces the file.
 
         Raises:
             OSError: nothing was added.
@@ -141,8 +144,8 @@ class Journal:
             self._file.append(data)
         except OSError:
             with suppress(OSError):
-                # What was refused must not be there after a restart. If this fails too, the next
-                # append cuts it off.
+                # A refused write must not exist after a restart. If this fails too, the next append
+                # truncates the file.
                 self._file.truncate(self._size)
                 self._torn = False
             raise
@@ -155,12 +158,12 @@ class Journal:
         try:
             self._compact(tree, whole=False)
         except OSError as error:
-            # The transactions are safe where they are: only the file's growth goes on.
+            # The transactions are durable in the present file, which only continues to grow.
             _log.warning("Could not compact the embedded store: %s", error)
             self._compact_at = self._size + _GROWTH_BYTES_MIN
 
     def _compact(self, tree: ZnodeTree, *, whole: bool) -> None:
-        """Write the next slice of a snapshot, or all of it. Raises OSError: it is given up."""
+        """Write the next slice of a snapshot, or all of it. Raises OSError, and abandons it."""
         compaction = self._compaction or _Compaction(tree, self._file.rewrite())
         self._compaction = None
         try:
@@ -178,7 +181,9 @@ class Journal:
 
 
 class _Compaction:
-    """A snapshot of the tree as it was, on its way to the file, and the frames since then."""
+    """A snapshot of the tree while it is written to the file, and the frames appended since it was
+    taken.
+    """
 
     def __init__(self, tree: ZnodeTree, file: Rewrite) -> None:
         self._file = file
@@ -187,7 +192,7 @@ class _Compaction:
         self._frames = bytearray()
         self._slice_bytes, self._slice_nodes = _SLICE_BYTES, _SLICE_NODES
         self._payload_bytes = self._crc = self._followed_bytes = 0
-        self._is_whole = False  # the snapshot: frames follow
+        self._is_whole = False  # the snapshot is written: frames follow
         fields = {
             "format": _FORMAT,
             "zxid": tree.zxid,
@@ -197,8 +202,8 @@ class _Compaction:
         self._before = orjson.dumps(fields)[:-1] + b',"nodes":['
 
     def follow(self, frame: bytes) -> None:
-        """Note a frame that was appended after the snapshot's moment. A long one lengthens the next
-        slice: the following frames must stay smaller than the snapshot, and come to an end.
+        """Add a frame that was appended after the snapshot was taken. A long frame enlarges the
+        next slice, so that the frames stay smaller than the snapshot and can all be written.
         """
         self._frames += frame
         self._slice_bytes = max(_SLICE_BYTES, 2 * len(frame))
@@ -219,7 +224,7 @@ class _Compaction:
         return _FRAME.size + self._payload_bytes + self._followed_bytes
 
     def abandon(self) -> None:
-        """Give it up."""
+        """Discard the snapshot."""
         self._file.abandon()
 
     def _write_nodes(self) -> bool:

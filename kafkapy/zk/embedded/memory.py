@@ -54,8 +54,8 @@ class MemoryServer:
     """The tree with its sessions. Without a journal it is in memory only."""
 
     def __init__(self, clock: Clock, journal: Journal | None = None) -> None:
-        """Recover from `journal`; ephemerals in it are dropped, for their sessions are dead. So
-        are sessions of a network that was served before: nobody serves them here.
+        """Recover from `journal`, without ephemerals, because their sessions have ended. Sessions
+        of network clients, from an earlier ZooKeeper server on this journal, are closed.
 
         Raises:
             JournalCorrupt: the journal's file is damaged other than at its end.

@@ -36,8 +36,8 @@ _VERSION_MAX: Final = (1 << 31) - 1
 
 
 class TreeNode(NamedTuple):
-    """A node's data, stat, ACL and ACL version; the number of children ever created below it, and
-    the last transaction that created or deleted one (0: none).
+    """A node's data, stat, ACL and ACL version. `children_created` is the number of children ever
+    created, `children_zxid` the last transaction that created or deleted one (0: none).
     """
 
     data: bytes | None
@@ -49,8 +49,8 @@ class TreeNode(NamedTuple):
 
 
 class CreateZnode(NamedTuple):
-    """Create a node with an ACL; the result is its path. A sequence number is part of the name
-    already.
+    """Create a node with an ACL; the result is its path. The path of a sequential node includes its
+    number already.
     """
 
     path: str

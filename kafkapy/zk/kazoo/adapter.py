@@ -59,7 +59,7 @@ class ZooKeeperAuthFailed(KafkapyError):
 class KazooZooKeeper:
     """A client of an ensemble, with one session at a time: `zookeeper.ZooKeeper`.
 
-    Requests wait while there is no connection. They fail only with the session.
+    Requests wait while there is no connection. They fail only when the session ends.
     """
 
     def __init__(
@@ -101,16 +101,17 @@ class KazooZooKeeper:
         """Replace the expired session with a new one, without watches and ephemerals.
 
         Raises:
-            ZooKeeperUnavailable: not within `zookeeper.connection.timeout.ms`; call again.
+            ZooKeeperUnavailable: no connection within `zookeeper.connection.timeout.ms`. Call
+                again.
             ZooKeeperAuthFailed: the ensemble refused the login.
         """
         await self.close()
         await self._open()
 
     async def close(self, limit_s: float | None = None) -> None:
-        """End the session, and so its ephemerals. Waiting requests get SessionExpired.
+        """End the session, which deletes its ephemerals. Waiting requests get SessionExpired.
 
-        If the server does not answer within the limit (None: the usual one), the session ends by
+        If the server does not answer within the limit (None: `CLOSE_LIMIT_S`), the session ends by
         its timeout.
         """
         session, self._session = self._session, None
@@ -224,7 +225,7 @@ class KazooZooKeeper:
     async def _open(self) -> None:
         session = Session(self._config, self._state_changed, self._make_client, self.on_answer)
         try:
-            # An answer, and not the connection alone: the login comes between them.
+            # Wait for an answer, not only for the connection: the login comes between them.
             await asyncio.wait_for(
                 session.read(wire.Exists, "/"), self._config.connection_timeout_ms / 1000
             )

@@ -218,7 +218,9 @@ def _tls(values: Mapping[str, ConfigValue]) -> TlsConfig:
 
 
 def _stores(values: Mapping[str, ConfigValue]) -> PrefixedProperties:
-    """The stores, under the names of Kafka's own ones. A key has the password of its store."""
+    """The properties of the stores, without the prefix `zookeeper.`. A private key has the password
+    of its keystore.
+    """
     found = {key: _text(values, key) for key in values if key.startswith(_STORES)}
     found[f"{_PREFIX}ssl.key.password"] = _text(values, f"{_PREFIX}ssl.keystore.password")
     found[ALLOW_SHA1] = "true" if values[ALLOW_SHA1] else None

@@ -19,7 +19,7 @@ _READ_BYTES: Final = 64 * 1024
 
 
 class BufferedSocket:
-    """A connected socket for kazoo. `pending` is what `recv` returns without waiting."""
+    """A connected socket for kazoo, which reads ahead."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -35,8 +35,8 @@ class BufferedSocket:
         return self._data[start : self._position]
 
     def pending(self) -> int:
-        """The number of bytes that were read and not returned. TLS holds none, since a read takes a
-        record.
+        """The number of bytes that `recv` can return without waiting. TLS has no others, because
+        one read takes a whole record.
         """
         return len(self._data) - self._position
 
@@ -63,7 +63,9 @@ class BufferedSocket:
 
 
 class Handler(SequentialThreadingHandler):  # type: ignore[misc]
-    """A handler without callback threads, with our TLS, and with an end on request."""
+    """A handler without callback threads, with our TLS context, and with calls to stop
+    connecting.
+    """
 
     def __init__(self, connect_timeout_s: float, context: ssl.SSLContext | None) -> None:
         super().__init__()

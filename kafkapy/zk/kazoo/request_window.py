@@ -45,7 +45,7 @@ class RequestWindow(Generic[T]):
         return True
 
     def lost(self, request: T) -> None:
-        """Queue a request again that `answered` removed but that got no answer; it is sent after
+        """Queue a request again that `answered` removed but whose answer was lost. It is sent after
         `open`.
         """
         self._lost.append(request)

@@ -84,7 +84,7 @@ class ConnectionState(Enum):
 class _Read:
     """A read, with the interface of kazoo's request records.
 
-    kazoo's own would make it remember the watch.
+    With kazoo's own record, kazoo would keep the watch.
     """
 
     __slots__ = ("_kind", "_path", "_watched", "type")
@@ -108,7 +108,7 @@ class _SetWatches:
     type = 101
 
     def __init__(self, relative_zxid: int, *paths: Sequence[str]) -> None:
-        """`paths` has those of the watches on data, on absence and on children."""
+        """`paths` are the paths of watches on data, on absence and on children."""
         self._relative_zxid = relative_zxid
         self._paths = paths
 
@@ -181,8 +181,8 @@ class Session:
         self.ended_by: ConnectionState | None = None
         self._window: RequestWindow[_Call] = RequestWindow(config.max_in_flight_requests)
         self._watches = WatchTable()
-        # While the server does not know our watches: the zxid up to which it did, and how many
-        # requests to tell it again are not answered yet.
+        # After a reconnection, until the server has our watches again: the zxid up to which it had
+        # them, and the number of SetWatches requests without an answer.
         self._watched_to: int | None = None
         self._telling = 0
         context = None if config.tls is None else ssl_context(config.tls)
@@ -201,14 +201,14 @@ class Session:
             ),
             logger=_log,
         )
-        # kazoo would hand an event to the watches it remembers, and it forgets them too early.
+        # kazoo would pass an event to the watches that it keeps, and it drops them too early.
         self._client._connection._read_watch_event = self._on_event
         self._client.add_listener(self._on_state)
         self._client.start_async()
 
     @property
     def problem(self) -> str:
-        """The reason why the last attempt to connect failed; "" if none has."""
+        """The reason why the last attempt to connect failed; "" if none failed."""
         return self._handler.problem
 
     def read(
@@ -244,19 +244,20 @@ class Session:
         try:
             await asyncio.wait([stopping], timeout=limit_s)
         finally:
-            # Of no effect once the server has answered; if not, it will expire the session by
-            # itself. Also when cancelled: the end of the process would wait for the thread.
+            # This has no effect once the server has answered. Otherwise the session expires on the
+            # server. It is needed after a cancellation too: the process would wait for the thread
+            # before it exits.
             self._handler.sever()
         await stopping
 
     def post(self, callback: Callable[..., None], *args: object) -> None:
         """Schedule a callback in the loop; from any thread."""
-        # The loop was closed without closing the session: there are no callbacks left.
+        # RuntimeError: the loop was closed before the session, so no callback is needed.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *args)
 
     def answered(self, call: _Call, value: Any, error: Exception | None) -> None:
-        """Take an answer from kazoo."""
+        """Handle an answer from kazoo."""
         if not self._window.answered(call):
             return
         if isinstance(error, kazoo_errors.ConnectionLoss):
@@ -293,7 +294,7 @@ class Session:
     def _pump(self) -> None:
         while (call := self._window.next()) is not None:
             call.sent_s = self._loop.time()
-            # kazoo has no public call for a record of one's own, such as SetWatches.
+            # kazoo has no public call for custom records, such as SetWatches.
             self._client._call(call.record, _Answer(self, call))
 
     def _on_event(self, buffer: bytes, offset: int) -> None:
@@ -305,7 +306,7 @@ class Session:
     def _fire(self, kind: WatchKind, path: str) -> None:
         event = WatchEvent(kind, path[len(self._chroot) :] or "/")
         for watch in self._watches.fire(event):
-            # Not at once: the caller of the read that set the watch continues first.
+            # Called later, so that the caller of the read that set the watch continues first.
             self._loop.call_soon(watch, event)
 
     def _on_state(self, state: KazooState) -> None:
@@ -387,8 +388,8 @@ def _refusal(error: Exception, path: str) -> ZooKeeperError:
 
 
 def sasl_options(config: ZooKeeperClientConfig) -> dict[str, str] | None:
-    """Login options of kazoo, if any. Raises ConfigError: the package pure-sasl is not
-    installed.
+    """kazoo's login options; None without a login. Raises ConfigError: the package pure-sasl is
+    not installed.
     """
     if config.sasl is None:
         return None

@@ -1,4 +1,4 @@
-"""The server's side of one connection: what came, what is to go out, who the client is."""
+"""The server's side of one connection: received bytes, queued replies, the client's identities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.zk.wire.frames import FrameCutter, framed
 
 
 class Connection:
-    """State of a connection. The shell writes `take()` and then closes if `is_closing`."""
+    """State of a connection. `event_loop` sends `take()`, then closes if `is_closing`."""
 
     def __init__(self, address: str, port: int, max_frame_bytes: int, now_ms: int) -> None:
         self.address = address
@@ -46,11 +46,11 @@ class Connection:
         self._outbox += text.encode()
 
     def waiting_bytes(self) -> int:
-        """The size of what is queued, and of what the transport still holds."""
+        """The number of bytes that are queued here or unsent in the transport."""
         return len(self._outbox) + self.unsent()
 
     def take(self) -> bytes:
-        """The queued bytes; then nothing is queued."""
+        """Remove and return the queued bytes."""
         data = bytes(self._outbox)
         self._outbox.clear()
         return data

@@ -1,8 +1,8 @@
 """The service on an event loop: turns, ticks and connections.
 
 All requests that arrive in one turn of the loop are handled, then made durable by one fsync, then
-answered. The fsync blocks the loop: what arrives meanwhile is the next turn's. If the disk refuses,
-nobody hears of what was not written, and the process must end. An adapter.
+answered. The fsync blocks the loop; requests that arrive meanwhile belong to the next turn. If the
+write fails, the turn's replies are not sent, and the process must end. An adapter.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Peer(Protocol):
     """The other side of a connection."""
 
     def flush(self) -> None:
-        """Take its queued bytes."""
+        """Take the connection's queued bytes."""
         ...
 
     def end(self) -> None:
-        """The server stops."""
+        """End the connection, because the server stops."""
         ...
 
 
@@ -48,7 +48,7 @@ class ZooKeeperServer:
         loop: asyncio.AbstractEventLoop,
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`on_failure` is called once, when nothing can be made durable any more."""
+        """`on_failure` is called once, when the journal cannot be written any more."""
         self.service = service
         self.has_failed = False
         self._tick_s = tick_s
@@ -61,14 +61,16 @@ class ZooKeeperServer:
     def accepts(
         self, protocol: ClientProtocol, address: str, port: int, subject: str | None
     ) -> Connection | None:
-        """A connection for a client, if it may have one more; `subject` is its certificate's."""
+        """Add a client's connection. Returns None if its address has too many. `subject` is the
+        name in its certificate.
+        """
         connection = self.service.connected(address, port, subject)
         if connection is not None:
             self._peers[connection] = protocol
         return connection
 
     def connect_locally(self, peer: Peer) -> Connection:
-        """A connection within this process."""
+        """Add a connection within this process."""
         connection = self.service.connected_locally()
         self._peers[connection] = peer
         return connection
@@ -91,13 +93,13 @@ class ZooKeeperServer:
         self.service.disconnected(connection)
 
     def call_turn(self) -> None:
-        """End this turn of the loop with a commit."""
+        """Schedule a commit at the end of this turn of the loop."""
         if not self._turn_is_due:
             self._turn_is_due = True
             self._loop.call_soon(self.turn)
 
     def stop(self) -> None:
-        """Close all connections; sessions outlive them."""
+        """Close all connections. Their sessions stay in the journal."""
         self._ticking.cancel()
         self.turn()
         for peer in list(self._peers.values()):
@@ -115,7 +117,7 @@ class ZooKeeperServer:
             self._fail(error)
             return
         except BaseException as fault:
-            # Without a commit nobody would be answered any more.
+            # Without commits, no client would get replies.
             self._fail(fault)
             raise
         for connection in ready:
@@ -134,7 +136,7 @@ class ZooKeeperServer:
 
 
 class ClientProtocol(asyncio.Protocol):
-    """One client. Nothing is read from it while it does not read its responses."""
+    """The connection of one client. Reading pauses while the client does not read its replies."""
 
     def __init__(self, server: ZooKeeperServer, loop: asyncio.AbstractEventLoop) -> None:
         self._server = server
@@ -188,7 +190,7 @@ class ClientProtocol(asyncio.Protocol):
             self._read_or_not()
 
     def end(self) -> None:
-        """Close once everything is sent; a client that does not read is cut off."""
+        """Close after everything is sent, at the latest after `_FAREWELL_S`."""
         transport = self._transport
         if transport is not None:
             transport.close()
@@ -218,5 +220,5 @@ class ClientProtocol(asyncio.Protocol):
         self._server.service.go_on(connection)
         self._server.call_turn()
         if not connection.is_stalled:
-            # If no frame was left there are no replies, and so no `flush` that reads again.
+            # Without another frame there are no replies, and so no `flush` to resume reading.
             self._read_or_not()

@@ -1,4 +1,4 @@
-"""Four-letter words: what an operator asks a server without a client."""
+"""Four-letter words: ZooKeeper's text commands, which need no client and no session."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Traffic:
 
 
 class FourLetterWords:
-    """Answers to the words; the names of their lines are ZooKeeper's."""
+    """Answers the words. The lines have ZooKeeper's names."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class FourLetterWords:
         self._clock = clock
 
     def is_word(self, head: bytes) -> bool:
-        """Whether the first four bytes of a connection are a word, and no length."""
+        """Whether the first four bytes of a connection are a word, and not a frame's length."""
         return head.decode("latin-1") in (*WORDS, *_OTHERS)
 
     def answer(self, head: bytes) -> str:

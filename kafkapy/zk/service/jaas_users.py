@@ -14,7 +14,7 @@ _USER: Final = "user_"
 
 
 def digest_users(path: str | None, section: str = SECTION) -> dict[str, str]:
-    """Passwords by user of a section; none without a file or the section.
+    """Passwords by user in a section; empty without the file or the section.
 
     Raises:
         ConfigError: the file cannot be read, or the section has no user.

@@ -1,7 +1,7 @@
 """A client of the server within its own process: the ZooKeeper port without a socket.
 
-It sends what a client of the network sends, and each verb ends with a turn of the server: one
-fsync, and the answers. Its session does not expire.
+It sends the same requests as a network client. Each operation ends with a turn of the server: one
+fsync, then the replies. Its session does not expire.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class LocalZooKeeper:
         return self._session_id
 
     def flush(self) -> None:
-        """Take what the server has queued; then call the watches that have fired."""
+        """Handle the replies and notifications in the server's queue; then call the watches."""
         fired: list[tuple[Watch, WatchEvent]] = []
         self._cutter.feed(self._connection.take())
         while (frame := self._cutter.next_frame()) is not None:
@@ -134,10 +134,10 @@ class LocalZooKeeper:
             watch(event)
 
     def end(self) -> None:
-        """The server stops: there is no socket to close."""
+        """Do nothing when the server stops: there is no socket to close."""
 
     async def close(self) -> None:
-        """End the session: its ephemerals go."""
+        """End the session, which deletes its ephemerals."""
         if self._connection.is_closing:
             return
         with suppress(StoreUnavailable):
@@ -149,7 +149,7 @@ class LocalZooKeeper:
         return _znode(self._answer(_get(path, watch)))
 
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
-        """A node's stat, if it is there."""
+        """A node's stat, if it exists."""
         watched = WatchedRequest(path, watch is not None)
         try:
             reply = self._answer(_Call(OpCode.EXISTS, path, watched, watch))
@@ -164,7 +164,7 @@ class LocalZooKeeper:
         return sorted(reply.names)
 
     async def create(self, path: str, data: bytes, mode: CreateMode = CreateMode.PERSISTENT) -> str:
-        """Create a node and give its path."""
+        """Create a node. Returns its path."""
         made: str = self._answer(_write(Create(path, data, mode))).path
         return made
 
@@ -177,14 +177,14 @@ class LocalZooKeeper:
         self._answer(_write(Delete(path, version)))
 
     async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
-        """All of the operations or none."""
+        """Apply all operations or none."""
         answer = _results(ops, self._answer(_multi(ops)))
         if isinstance(answer, ZooKeeperError):
             raise answer
         return answer
 
     async def pipeline(self, requests: Sequence[Request]) -> list[Response]:
-        """Every request in order; they share journal writes."""
+        """Send every request in order. They share journal writes."""
         calls = [
             _multi(each.ops) if isinstance(each, Multi) else _get(each.path, each.watch)
             for each in requests
@@ -209,7 +209,7 @@ class LocalZooKeeper:
         """
         self._check(calls)
         service, connection = self._server.service, self._connection
-        # Replies come in the order of the requests: their numbers do not matter.
+        # Replies come in the order of the requests, so all requests have the same xid.
         frames = [framed(encode_request(_XID, call.op, call.body)) for call in calls]
         # After the encoding: a request that cannot be encoded gets no reply.
         self._waiting.extend(calls)

@@ -13,16 +13,17 @@ QUOTA: Final = "/zookeeper/quota"
 SYSTEM: Final = ("/zookeeper", QUOTA, CONFIG)
 """The nodes that are always there and cannot be deleted."""
 
-# `PathUtils.validatePath`: control characters, surrogates and private use, specials, and what
-# Java writes as two surrogates.
+# As `PathUtils.validatePath`: control characters, surrogates and private use, specials, and
+# characters that Java encodes as two surrogates.
 _FORBIDDEN: Final = re.compile("[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]")
 _NO_NAMES: Final = frozenset(("", ".", ".."))
 
 
 def check_path(path: str) -> None:
-    """
+    """Check that a node may have this path.
+
     Raises:
-        Refused: BADARGUMENTS, where no node may have this path.
+        Refused: BADARGUMENTS.
     """
     if path == "/":
         return
@@ -35,10 +36,10 @@ def check_path(path: str) -> None:
 
 
 def parent_to_change(path: str) -> str:
-    """The parent of a node to create or to delete; the path itself may still be wrong.
+    """The parent of a node to create or to delete. The path may still be invalid.
 
     Raises:
-        Refused: BADARGUMENTS, for there is none.
+        Refused: BADARGUMENTS: the path has no parent, or contains a null character.
     """
     above, slash, _ = path.rpartition("/")
     if not slash or "\0" in path:

@@ -1,4 +1,4 @@
-"""Access control: who a connection is, and what the ACL of a node allows it."""
+"""Access control: the identities of a connection, and the permissions in a node's ACL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ X509: Final = "x509"
 _AUTHENTICATED: Final = ("digest", SASL, X509)
 """The schemes that authenticate a client."""
 
-# `KerberosName`: without @ anything is a name.
+# As `KerberosName`: any text without @ is a name.
 _PRINCIPAL: Final = re.compile("[^/@]*(/[^/@]*)?@[^/@]*")
 
 
@@ -47,7 +47,8 @@ def allowed(acl: AccessList, wanted: int, identities: Collection[Identity]) -> b
 
 
 def check(acl: AccessList, wanted: int, identities: Collection[Identity]) -> None:
-    """
+    """Check that an entry grants one of the wanted permissions.
+
     Raises:
         Refused: NOAUTH.
     """
@@ -60,11 +61,11 @@ def stored_acl(
     identities: Collection[Identity],
     schemes: Collection[str] = BASE_SCHEMES,
 ) -> AccessList:
-    """The ACL to keep for the one that a client gave: `auth` becomes the client's identities.
+    """The ACL to store for a client's ACL: `auth` entries become the client's identities.
 
     Raises:
-        Refused: INVALIDACL, for it is empty, or an entry means nobody, or has a scheme that is not
-            among those served.
+        Refused: INVALIDACL: the ACL is empty, or an entry's name cannot match any client, or its
+            scheme is not in `schemes`.
     """
     kept: list[tuple[int, str, str]] = []
     for perms, scheme, name in dict.fromkeys(acl):
@@ -83,7 +84,7 @@ def stored_acl(
 
 
 def hidden_digests(acl: AccessList) -> tuple[Acl, ...]:
-    """The ACL as clients see it who may read but not administrate the node."""
+    """The ACL without password digests, for clients that may read but not administer the node."""
     return tuple(
         Acl(perms, scheme, f"{name.partition(':')[0]}:x" if scheme == "digest" else name)
         for perms, scheme, name in acl
@@ -101,7 +102,7 @@ def identity_of(scheme: str, auth: bytes, address: str) -> Identity | None:
 
 
 def user_of(identity: Identity) -> str:
-    """The name that `whoAmI` tells."""
+    """The user name in the reply to `whoAmI`."""
     scheme, name = identity
     return name.partition(":")[0] if scheme == "digest" else name
 
@@ -131,7 +132,7 @@ def _matches(scheme: str, own: str, name: str) -> bool:
 
 
 def _network(name: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """The network of an address with, perhaps, a number of bits."""
+    """The network of an address with an optional prefix length. None if the text is invalid."""
     _, slash, bits = name.partition("/")
     if slash and not (bits.isascii() and bits.isdecimal()):
         return None

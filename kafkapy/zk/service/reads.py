@@ -33,7 +33,7 @@ _INT_BITS = 1 << 32
 
 
 def node_at(tree: ZnodeTree, path: str) -> TreeNode:
-    """The node of a request.
+    """The node at a path.
 
     Raises:
         Refused: NONODE.
@@ -47,7 +47,8 @@ def node_at(tree: ZnodeTree, path: str) -> TreeNode:
 def stat_of(tree: ZnodeTree, path: str, node: TreeNode) -> Stat:
     """A node's stat as clients see it."""
     stat, children = node.stat, tree.child_count(path)
-    # Kept are creations of children; told are creations and deletions, in a Java int.
+    # The tree counts creations of children. ZooKeeper's cversion, a Java int, counts creations and
+    # deletions.
     changes = (2 * node.children_created - children + _INT_BITS // 2) % _INT_BITS - _INT_BITS // 2
     return Stat(
         stat.czxid,
@@ -65,7 +66,7 @@ def stat_of(tree: ZnodeTree, path: str, node: TreeNode) -> Stat:
 
 
 class Reads:
-    """Answers to requests that change nothing but the client's watches."""
+    """Answers requests that change nothing except the client's watches."""
 
     def __init__(self, tree: ZnodeTree, watches: Watches[Connection]) -> None:
         self._tree = tree
@@ -75,7 +76,7 @@ class Reads:
         """The reply to a read.
 
         Raises:
-            Refused: with the error.
+            Refused: the request failed, with this code.
         """
         match op, body:
             case OpCode.EXISTS, WatchedRequest():
@@ -170,7 +171,7 @@ class Reads:
 
 
 def _size_of(part: Reply) -> int:
-    """About how many bytes of a reply are a node's data or the names of its children."""
+    """The approximate size in bytes of the node data or child names in a reply."""
     match part:
         case DataReply():
             return len(part.data or b"")

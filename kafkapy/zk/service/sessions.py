@@ -12,14 +12,15 @@ from kafkapy.zk.embedded.znode_tree import OpenSession
 C = TypeVar("C")
 
 PASSWORD_BYTES: Final = 16
-# As ZooKeeper's: 40 bits of milliseconds above 16 of a counter; the top byte is the server's id.
+# As in ZooKeeper: the top byte is the server's id, then 40 bits of milliseconds, and a 16-bit
+# counter.
 _SERVER_ID: Final = 1 << 56
 _MILLISECONDS: Final = 0xFF_FFFF_FFFF
 
 
 @dataclass(slots=True, eq=False)
 class Session(Generic[C]):
-    """A session, and the connection that it has now."""
+    """A session and its current connection."""
 
     session_id: int
     password: bytes
@@ -33,11 +34,11 @@ class Session(Generic[C]):
 
 
 class SessionTable(Generic[C]):
-    """Sessions by id, and when they expire if nothing is heard of them.
+    """Sessions by id, with the deadlines at which idle ones expire.
 
-    Deadlines are rounded up to ticks, as ZooKeeper's. If nobody looked at them for longer than a
-    tick, for the machine, the disk or the process stood still, they move by as much: clients that
-    did their part are not punished.
+    Deadlines are rounded up to ticks, as in ZooKeeper. If `expired` is called late, because the
+    machine, the disk or the process stalled, all deadlines are extended by the delay: sessions of
+    clients that sent pings in time do not expire.
     """
 
     def __init__(self, tick_ms: int, min_timeout_ms: int, max_timeout_ms: int, now_ms: int) -> None:
@@ -51,18 +52,18 @@ class SessionTable(Generic[C]):
         return len(self._sessions)
 
     def restore(self, kept: Iterable[OpenSession], now_ms: int) -> None:
-        """Go on with the sessions of an earlier process; each has its whole timeout to come."""
+        """Restore the sessions of an earlier process. The timeout of each begins at `now_ms`."""
         for session_id, password, timeout_ms in kept:
             session = Session[C](session_id, password, timeout_ms, 0)
             self._sessions[session_id] = session
             self.touch(session, now_ms)
 
     def negotiated(self, timeout_ms: int) -> int:
-        """The timeout that a client gets for the one that it asks for."""
+        """The session timeout granted for a requested one."""
         return min(max(timeout_ms, self._min_ms), self._max_ms)
 
     def add(self, opened: OpenSession, now_ms: int) -> Session[C]:
-        """A new session."""
+        """Add a new session."""
         session = Session[C](opened.session_id, opened.password, opened.timeout_ms, 0)
         self._sessions[opened.session_id] = session
         self.touch(session, now_ms)
@@ -73,16 +74,16 @@ class SessionTable(Generic[C]):
         return self._sessions.get(session_id)
 
     def remove(self, session: Session[C]) -> None:
-        """The session has ended."""
+        """Remove a session that has ended."""
         self._sessions.pop(session.session_id, None)
 
     def touch(self, session: Session[C], now_ms: int) -> None:
-        """Something was heard of a session."""
+        """Extend a session's deadline, because its client has sent a request."""
         end = now_ms + session.timeout_ms
         session.deadline_ms = (end // self._tick_ms + 1) * self._tick_ms
 
     def expired(self, now_ms: int) -> list[Session[C]]:
-        """The sessions whose time is over; called once a tick."""
+        """The sessions whose deadline has passed. Called once a tick."""
         late_ms = now_ms - self._looked_ms - self._tick_ms
         self._looked_ms = now_ms
         if late_ms > 0:
@@ -92,6 +93,6 @@ class SessionTable(Generic[C]):
 
 
 def next_session_id(last: int, wall_ms: int) -> int:
-    """An id that no session ever had, be the clock set back."""
+    """An id that no session has ever had, even if the clock was set back."""
     begin = _SERVER_ID | (wall_ms & _MILLISECONDS) << 16
     return max(begin, last + 1)

@@ -43,7 +43,8 @@ _NO_USERS: Final = (
     "needs a JAAS file with a section Server: name it by KAFKA_OPTS, as"
     " -Djava.security.auth.login.config=FILE"
 )
-# To start without these would let clients in that the file keeps out, or serve less than it says.
+# Without these settings, the server would admit clients that the file excludes, or serve less than
+# the file configures.
 _REFUSED: Final = {
     "server.": "this server is no member of an ensemble",
     "enforce.auth": f"this server has {REQUIRE_SASL}",
@@ -57,7 +58,7 @@ _REFUSED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """The limits of a server. `max_connections` is by client address; 0 is no limit."""
+    """The limits of a server. `max_connections` is per client address; 0 is no limit."""
 
     tick_ms: int = TICK_MS
     min_session_timeout_ms: int = 2 * TICK_MS
@@ -77,10 +78,11 @@ def settings_from(
     users: Mapping[str, str] | None = None,
     has_client_certificates: bool = False,
 ) -> ServiceSettings:
-    """The settings that a file gives; `users` are those of the JAAS file.
+    """The settings in a file's properties; `users` are those of the JAAS file.
 
     Raises:
-        ConfigError: a value is wrong, or the file asks for what this server does not have.
+        ConfigError: a value is wrong, or the file requires a feature that this server does not
+            have.
     """
     schemes = {SASL: bool(users), X509: has_client_certificates}
     for key in properties:
@@ -117,7 +119,7 @@ def settings_from(
 
 
 def without_effect(properties: Mapping[str, str], used: Collection[str] = ()) -> list[str]:
-    """The keys that this server ignores; `used` are those that its process reads."""
+    """The keys that this server ignores; `used` are the keys that its process reads."""
     ignored = properties.keys() - _USED - set(used)
     return sorted(key for key in ignored if not key.startswith(_PROVIDER))
 
@@ -135,7 +137,7 @@ def _check_providers(properties: Mapping[str, str], schemes: Mapping[str, bool])
 
 
 def _words(properties: Mapping[str, str]) -> frozenset[str]:
-    """The words that the file allows: all that are served, unless it names some."""
+    """The words that the file allows; by default, all that this server has."""
     text = properties.get(_WHITELIST, properties.get(f"zookeeper.{_WHITELIST}", "*"))
     named = {word.strip() for word in text.split(",")}
     return frozenset(WORDS) if "*" in named else frozenset(WORDS) & named

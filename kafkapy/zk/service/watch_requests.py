@@ -1,4 +1,4 @@
-"""Requests about watches: set again after a reconnect, added, looked for, removed."""
+"""Requests that add, check or remove watches, or set them again after a reconnection."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Kind = TypeVar("Kind", WatcherType, AddWatchMode)
 
 
 class WatchRequests:
-    """Answers to requests about watches."""
+    """Answers requests about watches."""
 
     def __init__(self, tree: ZnodeTree, watches: Watches[Connection]) -> None:
         self._tree = tree
         self._watches = watches
 
     def answer(self, op: int, body: WatchKindRequest, client: Connection) -> Reply:
-        """addWatch, checkWatches, removeWatches.
+        """Answer addWatch, checkWatches or removeWatches.
 
         Raises:
-            Refused: NOWATCHER, or MARSHALLINGERROR for a kind that there is not.
+            Refused: NOWATCHER, or MARSHALLINGERROR for an unknown kind.
         """
         if op == OpCode.ADD_WATCH:
             mode = _kind(AddWatchMode, body.kind)
@@ -48,7 +48,9 @@ class WatchRequests:
         return EmptyReply()
 
     def set_again(self, body: SetWatchesRequest, client: Connection) -> list[WatcherEvent]:
-        """Set the watches of a client that comes back; events for what happened meanwhile."""
+        """Set the watches of a reconnected client again. Returns an event for each watch whose node
+        changed meanwhile.
+        """
         events = [
             WatcherEvent(kind, SYNC_CONNECTED, path) for kind, path in self._missed(body, client)
         ]

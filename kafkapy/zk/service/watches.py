@@ -1,8 +1,10 @@
 """Watches of connections: on data, on children, persistent and recursive ones.
 
-The rules are those of ZooKeeper 3.9's `WatchManager`: one-shot and persistent watches of one
-connection on one path are kept side by side; a change is told once to a connection; a recursive
-watch hears of nodes below its own, and never of "children changed".
+The rules are those of ZooKeeper 3.9's `WatchManager`:
+
+- A connection may have a one-shot and a persistent watch on one path.
+- A connection is notified once of each change.
+- A recursive watch also fires for nodes below its own, and never for "children changed".
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ class WatchTable(Generic[W]):
         self._recursive = 0
 
     def counts(self) -> tuple[int, int, int]:
-        """Watchers, paths, and watches."""
+        """The numbers of watchers, of paths, and of watches."""
         return len(self._paths), len(self._by_path), sum(map(len, self._paths.values()))
 
     def add(self, path: str, watcher: W, mode: Mode = Mode.STANDARD) -> None:
-        """Watch a path, beside what the watcher has there."""
+        """Add a watch on a path. The watcher's watches of other modes on it stay."""
         here = self._by_path.setdefault(path, {})
         before = here.get(watcher, 0)
         self._recursive += bool(mode & ~before & Mode.RECURSIVE)
@@ -51,7 +53,7 @@ class WatchTable(Generic[W]):
         return bool(self._by_path.get(path, {}).get(watcher, 0) & modes)
 
     def remove(self, path: str, watcher: W, modes: Mode) -> bool:
-        """Take watches of these modes away; whether there was one."""
+        """Remove a watcher's watches of these modes on a path. Returns whether it had one."""
         if not self.has(path, watcher, modes):
             return False
         here = self._by_path[path]
@@ -68,12 +70,12 @@ class WatchTable(Generic[W]):
         return True
 
     def drop(self, watcher: W) -> None:
-        """Take all watches of a watcher away."""
+        """Remove all watches of a watcher."""
         for path in tuple(self._paths.get(watcher, ())):
             self.remove(path, watcher, Mode.ANY)
 
     def trigger(self, path: str) -> dict[W, None]:
-        """Those who hear of a change of a path; their one-shot watches on it are gone."""
+        """The watchers to notify of a change of a path. Removes their one-shot watches on it."""
         heard = dict.fromkeys(self._by_path.get(path, ()))
         for watcher in heard:
             self.remove(path, watcher, Mode.STANDARD)
@@ -94,18 +96,18 @@ class Watches(Generic[W]):
         self.children: WatchTable[W] = WatchTable()
 
     def add_persistent(self, path: str, watcher: W, recursive: bool) -> None:
-        """Watch until told otherwise."""
+        """Add a watch that stays until it is removed."""
         self.data.add(path, watcher, Mode.RECURSIVE if recursive else Mode.PERSISTENT)
         if not recursive:
             self.children.add(path, watcher, Mode.PERSISTENT)
 
     def drop(self, watcher: W) -> None:
-        """Forget a watcher: its connection is gone."""
+        """Remove all watches of a watcher, whose connection was closed."""
         self.data.drop(watcher)
         self.children.drop(watcher)
 
     def trigger(self, kind: EventType, path: str) -> dict[W, None]:
-        """Those who hear of an event, each once."""
+        """The watchers to notify of an event, each once."""
         if kind is EventType.NODE_CHILDREN_CHANGED:
             return self.children.trigger(path)
         heard = self.data.trigger(path)
@@ -114,11 +116,11 @@ class Watches(Generic[W]):
         return heard
 
     def has(self, path: str, watcher: W, kind: WatcherType) -> bool:
-        """Whether a watcher has such a watch."""
+        """Whether a watcher has a watch of this type on a path."""
         return any(table.has(path, watcher, modes) for table, modes in self._meant(kind))
 
     def remove(self, path: str, watcher: W, kind: WatcherType) -> bool:
-        """Take such watches away; whether there was one."""
+        """Remove a watcher's watches of this type on a path. Returns whether it had one."""
         removed = [table.remove(path, watcher, modes) for table, modes in self._meant(kind)]
         return any(removed)
 

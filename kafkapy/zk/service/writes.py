@@ -1,6 +1,6 @@
 """Writes to the tree: ZooKeeper's checks in ZooKeeper's order, then the change.
 
-What is checked here is not checked again on replay: the journal gets whole names, and no versions.
+A replay does not repeat the checks: the journal contains complete names, and no versions.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _CREATES = {
 
 
 class Change(NamedTuple):
-    """An event, and the ACL that says who may hear of it."""
+    """An event, and the ACL of its node: only clients that may read the node are notified."""
 
     kind: EventType
     path: str
@@ -63,7 +63,7 @@ class Change(NamedTuple):
 
 
 class Writing:
-    """One transaction under way: what it did so far, and how to take it back."""
+    """One transaction in progress: its operations so far, with the state to undo them."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Writing:
         identities: Collection[Identity] = (),
         schemes: Collection[str] = BASE_SCHEMES,
     ) -> None:
-        """`schemes` are those that ACLs may name."""
+        """`schemes` are the schemes that ACLs may name."""
         self._tree = tree
         self._identities = identities
         self._schemes = schemes
@@ -83,10 +83,10 @@ class Writing:
         self.transaction = Transaction(tree.zxid + 1, time_ms, session_id, self._ops)
 
     def write(self, op: int, body: Request) -> Reply:
-        """One operation, alone or as part of a multi.
+        """Apply one operation, alone or as part of a multi.
 
         Raises:
-            Refused: it did nothing; what came before it is still done.
+            Refused: it changed nothing. Earlier operations stay applied.
         """
         match body:
             case CreateRequest():
@@ -104,7 +104,9 @@ class Writing:
         raise Refused(ErrorCode.UNIMPLEMENTED)
 
     def write_all(self, body: MultiRequest) -> MultiReply:
-        """All operations, or none and the errors of each: OK before the one that failed."""
+        """Apply all operations or none. After a failure, the reply has an error code for each: OK
+        before the failed operation, RUNTIMEINCONSISTENCY after it.
+        """
         results: list[tuple[int, Reply]] = []
         for op, part in body.ops:
             try:
@@ -124,7 +126,7 @@ class Writing:
         self.changes.clear()
 
     def delete(self, path: str) -> None:
-        """Delete a node without checks: the ephemeral of a session that ends."""
+        """Delete a node without checks, for example an ephemeral of a session that ends."""
         node = self._tree.nodes[path]
         self._apply(Delete(path))
         self._note_child(EventType.NODE_DELETED, path, node)
@@ -138,7 +140,7 @@ class Writing:
             flag = CreateFlag(body.flags)
         except ValueError:
             raise Refused(ErrorCode.BADARGUMENTS) from None
-        # As ZooKeeper 3.4, which knows neither containers nor nodes with a time to live.
+        # As ZooKeeper 3.4, which has neither containers nor nodes with a time to live.
         if op == OpCode.CREATE_CONTAINER or flag not in _CREATES:
             raise Refused(ErrorCode.UNIMPLEMENTED)
         ephemeral, sequential = _CREATES[flag]

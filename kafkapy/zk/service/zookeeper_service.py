@@ -1,8 +1,9 @@
-"""The server's core: connections, sessions, requests, and what is to be made durable.
+"""The server's core: connections, sessions, requests, and transactions to make durable.
 
-Nothing that is queued for a client may be sent before `commit`, which makes durable what the
-replies are about; this holds for reads too, for they may see what is not durable yet. The zxids
-are ZooKeeper's: sessions that begin and end take one each, and so do writes that are refused.
+Replies and notifications may be sent only after `commit`, which makes the transactions durable.
+This includes replies to reads, because a read may return data that is not durable yet. Zxids are
+used as in ZooKeeper: the beginning and the end of a session take one each, and so does a refused
+write.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ logger = logging.getLogger("kafkapy.zk.service")
 
 
 def first_tree() -> ZnodeTree:
-    """The nodes that a new server has."""
+    """The tree of a new server, with its system nodes."""
     tree = ZnodeTree()
     for path in SYSTEM:
         node = TreeNode(b"", ZnodeStat(0, 0, 0, 0, 0))
@@ -104,7 +105,9 @@ def first_tree() -> ZnodeTree:
 
 
 class ZooKeeperService:
-    """A standalone ZooKeeper. The shell feeds it, and sends what it queues after `commit`."""
+    """A standalone ZooKeeper server without I/O: `event_loop` passes it the received bytes, and
+    sends the queued replies after `commit`.
+    """
 
     def __init__(
         self,
@@ -114,11 +117,11 @@ class ZooKeeperService:
         settings: ServiceSettings,
         properties: Mapping[str, str],
     ) -> None:
-        """Recover what the journal holds, sessions with it.
+        """Recover the nodes and the sessions in the journal.
 
         Raises:
             JournalCorrupt: the journal's file is damaged, not merely torn at its end.
-            OSError: it cannot be read, or not be written anew.
+            OSError: the file cannot be read or rewritten.
         """
         self._clock = clock
         self._random = random
@@ -146,8 +149,8 @@ class ZooKeeperService:
         )
 
     def connected(self, address: str, port: int, subject: str | None = None) -> Connection | None:
-        """A new connection; None if this address has too many. `subject` is the name in the
-        client's certificate, if it has shown one."""
+        """Add a connection. Returns None if its address has too many. `subject` is the name in the
+        client's certificate, if it sent one."""
         limit = self._settings.max_connections
         if limit and sum(each.address == address for each in self._connections) >= limit:
             logger.warning("Too many connections from %s - max is %d", address, limit)
@@ -160,10 +163,10 @@ class ZooKeeperService:
         return connection
 
     def connected_locally(self) -> Connection:
-        """A connection within this process, which may do everything.
+        """Add a connection within this process, with all permissions.
 
-        Its session is not journalled: it ends with the process, and a recovery finds its ephemerals
-        without a session and drops them.
+        Its session is not written to the journal and ends with the process. A recovery deletes its
+        ephemerals, because they have no session.
         """
         connection = Connection("local", 0, LOCAL_FRAME_MAX, self._clock.monotonic_ms())
         session_id = next_session_id(self.tree.last_session_id, self._clock.time_ms())
@@ -174,12 +177,14 @@ class ZooKeeperService:
         return connection
 
     def received(self, connection: Connection, data: bytes) -> None:
-        """Handle what a client sent."""
+        """Handle bytes from a client."""
         connection.cutter.feed(data)
         self.go_on(connection)
 
     def go_on(self, connection: Connection) -> None:
-        """Handle the requests of a connection, until it has had its turn."""
+        """Handle the buffered requests of a connection. It stalls until its next turn after
+        `FRAMES_A_TURN` requests, or with more than `UNSENT_MAX` bytes of unsent replies.
+        """
         connection.is_stalled = False
         for _ in range(FRAMES_A_TURN):
             if connection.is_closing:
@@ -196,16 +201,16 @@ class ZooKeeperService:
         self._ready[connection] = None
 
     def disconnected(self, connection: Connection) -> None:
-        """A connection is gone; its session goes on until it expires."""
+        """Remove a closed connection. Its session stays until it expires."""
         self._detach(connection)
         self._connections.pop(connection, None)
         self._ready.pop(connection, None)
 
     def commit(self) -> list[Connection]:
-        """Make durable what was done; the connections with something to send or to close.
+        """Make the pending transactions durable. Returns the connections to send to or to close.
 
         Raises:
-            OSError: nothing was made durable and nothing may be sent: the process must end.
+            OSError: nothing is durable, so nothing may be sent: the process must end.
         """
         if self._pending:
             self._journal.append(self._pending, self.tree)
@@ -219,7 +224,7 @@ class ZooKeeperService:
         return ready
 
     def tick(self) -> None:
-        """Once a tick: end sessions that expired, and connections without one."""
+        """End expired sessions, and connections that opened none in time. Called once a tick."""
         now_ms = self._clock.monotonic_ms()
         for session in self._sessions.expired(now_ms):
             logger.info(
@@ -236,7 +241,7 @@ class ZooKeeperService:
                 self._drop(connection, f"no session within {CONNECT_LIMIT_MS} ms")
 
     def _next(self, connection: Connection) -> bool:
-        """Handle one frame, if a whole one is there."""
+        """Handle the next frame or four-letter word. Returns whether more frames may follow."""
         if connection.session is None and self._words.is_word(head := connection.cutter.head()):
             connection.send_text(self._words.answer(head))
             self._close(connection)
@@ -281,7 +286,9 @@ class ZooKeeperService:
         self._send(connection, encode(CONNECT_REPLY, reply))
 
     def _session_for(self, request: ConnectRequest, timeout_ms: int) -> Session[Connection] | None:
-        """The session to go on with, or a new one; None if it has ended or is not the client's."""
+        """The session to resume, or a new one. None if the session to resume has ended, or the
+        password is wrong.
+        """
         if request.session_id:
             known = self._sessions.get(request.session_id)
             return known if known is not None and known.is_opened_by(request.password) else None
@@ -374,7 +381,7 @@ class ZooKeeperService:
         self._done(Writing(self.tree, self._clock.time_ms(), session.session_id))
 
     def _done(self, writing: Writing) -> None:
-        """Number a transaction, note it for the journal, tell the watches."""
+        """Assign the zxid of a transaction, queue it for the journal, and notify watchers."""
         self.tree.zxid = writing.transaction.zxid
         self._pending.append(writing.transaction)
         for change in writing.changes:
@@ -387,7 +394,7 @@ class ZooKeeperService:
         event = WatcherEvent(change.kind, SYNC_CONNECTED, change.path)
         payload = encode_event(self.tree.zxid, event)
         for client in heard:
-            # Who may not read a node does not hear of its changes (CVE-2024-23944).
+            # Clients that may not read a node are not notified of its changes (CVE-2024-23944).
             if not allowed(change.acl, Permission.READ, client.identities):
                 continue
             if client.waiting_bytes() > UNREAD_MAX:
@@ -456,7 +463,7 @@ class ZooKeeperService:
             self._ready[client] = None
 
     def _end(self, session: Session[Connection]) -> None:
-        """End a session: its ephemerals go."""
+        """End a session, and delete its ephemerals."""
         writing = Writing(self.tree, self._clock.time_ms(), session.session_id)
         for path in self.tree.ephemerals(session.session_id):
             writing.delete(path)

@@ -56,7 +56,7 @@ class UpdateFailed(KafkapyError):
 
 
 class AclChange(NamedTuple):
-    """A notification: its folder, one of two, and its number."""
+    """A notification: its folder (of `ACL_CHANGE_FOLDERS`) and its sequence number."""
 
     folder: str
     sequence: int
@@ -82,7 +82,7 @@ class AclStore:
             await ensure(self._zk, folder)
 
     async def get_all(self) -> dict[ResourcePattern, Entries | ZnodeError]:
-        """The entries of every resource that has some; for unreadable ones, the error."""
+        """The entries of every resource with a node, with an error in place of unreadable ones."""
         found: dict[ResourcePattern, Entries | ZnodeError] = {}
         for pattern in _STORED:
             for kind, folder in _KINDS.items():
@@ -131,11 +131,11 @@ class AclStore:
     async def _write(
         self, resource: ResourcePattern, entries: Entries, version: int | None
     ) -> bool:
-        """Write the entries and a notification, unless they were changed since `version`.
+        """Write the entries and a notification, unless the entries changed since `version`.
 
-        Both or neither: a broker that ends in between has told nobody, and the next attempt finds
-        nothing left to change. After a lost answer the write is sent again, and refused because of
-        its own first version.
+        This is one transaction. With two, a broker that ends between them would notify no broker,
+        and the next attempt would not either: it would find the entries unchanged. After a lost
+        answer the write is sent again, and refused because the first attempt changed the version.
         """
         path, data = _path(resource), encode_entries(entries)
         next_version = 0 if version is None else version + 1
@@ -156,7 +156,7 @@ class AclStore:
         return True
 
     async def _create_parents(self, resource: ResourcePattern) -> None:
-        """Create the nodes that a first write needs where no broker has ever been."""
+        """Create the parent nodes of a write, for a cluster in which no broker has started yet."""
         await ensure(self._zk, parent_of(_path(resource)))
         await ensure(self._zk, parent_of(_notification(resource).path))
 

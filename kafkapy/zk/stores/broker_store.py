@@ -86,9 +86,7 @@ class BrokerStore:
             return written.czxid
 
     async def owner(self, broker_id: int, watch: Watch | None = None) -> int:
-        """The session of a broker's registration, 0 if there is none. The watch fires at
-        changes.
-        """
+        """The session id of a broker's registration; 0 without one. The watch fires at changes."""
         stat = await self._zk.exists(paths.broker(broker_id), watch)
         return 0 if stat is None else stat.ephemeral_owner
 
@@ -109,7 +107,7 @@ class BrokerStore:
             return None
 
     async def zxid(self) -> int:
-        """The zxid of the last registration, or the end of one: what is read next knows it."""
+        """The zxid at which a broker last registered or left. Later reads include that change."""
         stat = await self._zk.exists(paths.BROKER_IDS)
         return 0 if stat is None else stat.children_zxid
 

@@ -20,7 +20,7 @@ async def sequences(
 ) -> list[int]:
     """The sequence numbers of the notifications in a folder, ascending. Raises NoNode.
 
-    Other children are left out: with an error, nobody would learn of changes any more.
+    Children with other names are left out: an error would end the task that follows the changes.
     """
     names = await zk.children(folder, watch)
     is_notification = re.compile(re.escape(prefix) + "-?[0-9]{1,10}").fullmatch
@@ -28,8 +28,10 @@ async def sequences(
 
 
 async def purge(zk: ZooKeeper, notifications: Iterable[str], now_ms: int) -> None:
-    """Delete the notifications (paths of a folder, ascending) that are older than 15 minutes. Stops
-    at the first younger one, because there may be 10,000 of them after each of 10,000 changes.
+    """Delete the notifications (paths of a folder, ascending) that are older than 15 minutes.
+
+    Stops at the first younger one: with 10,000 recent changes, each change would otherwise read all
+    10,000 notifications.
     """
     for path in notifications:
         stat = await zk.exists(path)

@@ -49,13 +49,13 @@ _READ_US: Final = 20
 """The cost of reading one entity."""
 _MISSING: Final = -2
 """The version of a node that is not there."""
-# Of which Kafka leaves no node without configs.
+# Entity types whose node Kafka deletes with its last config.
 _FORGOTTEN: Final = ("users", "clients", "ips", "client-metrics", "groups")
 
 
 async def until_unchanged(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Repeat an attempt that reads configs with their version, and writes them by it, until no
-    other broker writes in between.
+    """Repeat `attempt` until it does not raise BadVersion. It reads configs with their version, and
+    writes them with that version.
     """
     while True:
         with contextlib.suppress(BadVersion):
@@ -73,7 +73,7 @@ class ConfigStore:
         return (await self.get_versioned(entity_type, entity_name))[0]
 
     async def get_versioned(self, entity_type: str, entity_name: str) -> tuple[dict[str, str], int]:
-        """An entity's own configs, with the version to `set` them by."""
+        """An entity's own configs, with the version to pass to `set`."""
         path = paths.config(entity_type, entity_name)
         try:
             node = await self._zk.get(path)
@@ -86,9 +86,9 @@ class ConfigStore:
     ) -> dict[str, dict[str, str]]:
         """The configs of every entity of a type, by name, sorted.
 
-        Users with clients appear as `user/clients/client` too. One with an unreadable znode is
-        logged and left out. `spend` is awaited from time to time with the cost so far, in us, so
-        that other tasks run while thousands of entities are read.
+        A user's clients appear as `user/clients/client` too. An entity with an unreadable znode is
+        logged and left out. `spend` is awaited from time to time with the cost since its last call,
+        in us, so that other tasks run while thousands of entities are read.
         """
         return await self.get_each(entity_type, await self._names(entity_type, spend), spend)
 
@@ -98,7 +98,7 @@ class ConfigStore:
         names: Sequence[str],
         spend: Callable[[int], Awaitable[None]] | None = None,
     ) -> dict[str, dict[str, str]]:
-        """As `get_all`, of these entities. One without a znode is left out."""
+        """As `get_all`, for the named entities. An entity without a znode is left out."""
         found = {}
         for start in range(0, len(names), _AT_ONCE):
             few = names[start : start + _AT_ONCE]
@@ -138,11 +138,11 @@ class ConfigStore:
         """Replace an entity's configs, if the cluster has a controller, and notify every broker.
         Deletes entities without configs, except topics and brokers.
 
-        One transaction. Kafka's brokers use two: if one ends in between, the other brokers do not
-        apply the new configs.
+        This is one transaction. Kafka's brokers use two: if a broker ends between them, the other
+        brokers do not apply the new configs.
 
-        `version` is that of the configs that these were made from. Kafka overwrites whatever
-        another broker has written meanwhile.
+        `version` is the version of the configs that `configs` replaces. Kafka overwrites configs
+        that another broker has written meanwhile.
 
         Tools need no controller (`enableEntityConfigControllerCheck` of Kafka): they write the
         credentials of a cluster's first broker.
@@ -170,7 +170,7 @@ class ConfigStore:
                 if isinstance(error, NoNode) and not is_there:
                     await ensure(self._zk, parent_of(path))
                 elif version == ANY_VERSION:
-                    is_there = not is_there  # another has just deleted or created it
+                    is_there = not is_there  # another broker has just deleted or created it
                 else:
                     await self._expect(path, data, 0 if version == _MISSING else version + 1)
                     return
@@ -184,13 +184,14 @@ class ConfigStore:
                 raise ControllerMoved("the controller changed meanwhile") from error
             if not error.path.startswith(paths.CONFIG_CHANGES):
                 raise
-            await ensure(self._zk, paths.CONFIG_CHANGES)  # no broker has ever been there
+            await ensure(self._zk, paths.CONFIG_CHANGES)  # no broker has started yet
             await self._apply(ops)
 
     async def replacing(
         self, entity_type: str, entity_name: str, configs: Mapping[str, str]
     ) -> list[Op]:
-        """Operations of a transaction that replaces an entity's configs, as they are now.
+        """Operations that replace an entity's configs, for a transaction. They fail if the configs
+        change meanwhile.
 
         Raises:
             ControllerMoved: there is no controller.
@@ -203,11 +204,11 @@ class ConfigStore:
         return [check, SetData(path, data, stat.version)]
 
     async def _expect(self, path: str, data: bytes, version: int) -> None:
-        """Check whether a refused write was made before. After a lost answer a write is sent again,
-        and then refused because of its own first version.
+        """Check whether a refused write was applied by an earlier attempt. After a lost answer a
+        write is sent again, and refused because the first attempt changed the version.
 
         Raises:
-            BadVersion: it was not.
+            BadVersion: it was not applied.
         """
         try:
             node = await self._zk.get(path)
@@ -239,7 +240,7 @@ class ConfigStore:
             emptied = await self._delete(paths.config("users", f"{user}/clients"), checks)
             configs, version = await self.get_versioned("users", user)
             if emptied and not configs:
-                with contextlib.suppress(BadVersion):  # it has just got some
+                with contextlib.suppress(BadVersion):  # another broker has just set configs
                     await self._delete(paths.config("users", user), checks, version)
         return True
 
@@ -297,7 +298,7 @@ class ConfigStore:
 
 
 def _notification(change: ConfigChange) -> Create:
-    """Tells every broker to read the entity's configs again."""
+    """The notification that makes every broker read the entity's configs again."""
     path = f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}"
     return Create(path, encode_config_change(change), CreateMode.PERSISTENT_SEQUENTIAL)
 

@@ -75,8 +75,8 @@ class ElectionStore:
             return
 
     async def _already_elected(self, broker_id: int, epoch: int) -> Fence:
-        """The fence of a write whose answer was lost: this broker is the controller, with the epoch
-        that it tried to write.
+        """The fence of an election whose answer was lost: this broker is the controller, with the
+        epoch that it tried to write. Raises ControllerMoved: another broker won.
         """
         if await self.controller_id() == broker_id:
             node = await self._epoch()

@@ -1,6 +1,7 @@
 """Limits that administrators set for features (`/kafkapy/feature_limits`).
 
-Apache Kafka 3.9 has no such node. Its own, `/feature`, would keep a 3.9 broker from starting.
+Apache Kafka 3.9 has no such node. In its own node `/feature`, limits would prevent 3.9 brokers from
+starting.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _MISSING = -1
 
 
 class FeatureLimits(NamedTuple):
-    """The highest level that each feature may have; 0 disables it. `zxid` is that of the last
-    change, `version` the node's for a conditional one.
+    """The highest level that each feature may have; 0 disables it. `zxid` is the transaction of the
+    last change. `version` is the node's version, for conditional changes.
     """
 
     levels: dict[str, int]
@@ -29,7 +30,7 @@ class FeatureLimits(NamedTuple):
 
 
 class FeatureStore:
-    """The limits, and the epoch of registrations."""
+    """The limits, and the zxid of the last change of registrations."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
@@ -45,7 +46,7 @@ class FeatureStore:
         return FeatureLimits(_decode(node.data), node.stat.mzxid, node.stat.version)
 
     async def set_limits(self, levels: dict[str, int], version: int) -> None:
-        """Replace the limits that had this version.
+        """Replace the limits, if they still have this version.
 
         Raises:
             BadVersion, NodeExists: they were changed meanwhile.
@@ -57,7 +58,7 @@ class FeatureStore:
             else:
                 await self._zk.set(paths.FEATURE_LIMITS, data, version)
         except (BadVersion, NodeExists):
-            # After a lost answer it is sent again, and meets its own first version.
+            # After a lost answer the write is sent again; the first attempt changed the version.
             node = await self._zk.get(paths.FEATURE_LIMITS)
             if (node.data, node.stat.version) != (data, version + 1):
                 raise

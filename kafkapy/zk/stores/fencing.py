@@ -32,8 +32,9 @@ class ControllerMoved(KafkapyError):
 class Fence(NamedTuple):
     """A controller's fence: its epoch, and the data version of `/controller_epoch`.
 
-    `brokers_zxid`: it has handled all registrations of brokers until then. Partition states name
-    it, so that the next controller sees which restarts this one did not know.
+    `brokers_zxid` is the zxid up to which the controller has handled broker registrations. It is
+    written into partition states, so that the next controller finds the restarts that this one did
+    not handle.
     """
 
     controller_epoch: int

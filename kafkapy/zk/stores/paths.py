@@ -90,8 +90,9 @@ def delete_topic(name: str) -> str:
 
 
 def sanitize(name: str) -> str:
-    """A name of any letters as a path part (`Sanitizer`): Java's URLEncoder, `*` as %2A. ZooKeeper
-    does not allow the parts `.` and `..`.
+    """A name with any characters as a path part (`Sanitizer`): Java's URLEncoder, `*` as %2A.
+
+    `.` and `..` are encoded too, because ZooKeeper does not allow them as parts.
     """
     if name in (".", ".."):
         return name.replace(".", "%2E")
@@ -104,7 +105,7 @@ def desanitize(part: str) -> str:
 
 
 def java_name(name: str) -> str:
-    """An enum's name in the form of these paths and texts: TRANSACTIONAL_ID as TransactionalId."""
+    """An enum's name as Kafka writes it in paths and texts: TRANSACTIONAL_ID as TransactionalId."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 

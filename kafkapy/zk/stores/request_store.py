@@ -143,7 +143,7 @@ class RequestStore:
         )
 
     async def take_log_dir_events(self, fence: Fence, watch: Watch | None = None) -> list[int]:
-        """Read and delete the notifications: the brokers that lost a directory, ascending."""
+        """Read and delete the notifications. Returns the brokers that lost a directory, sorted."""
         root = paths.LOG_DIR_EVENT_NOTIFICATION
         brokers = await self._take(root, fence, watch, lambda p, d: [decode_log_dir_event(p, d)])
         return sorted(set(brokers))
@@ -151,7 +151,9 @@ class RequestStore:
     async def take_isr_changes(
         self, fence: Fence, watch: Watch | None = None
     ) -> list[TopicPartition]:
-        """Read and delete the notifications of older leaders: the partitions changed, sorted."""
+        """Read and delete the notifications of leaders below inter.broker.protocol.version 2.7.
+        Returns the changed partitions, sorted.
+        """
         root = paths.ISR_CHANGE_NOTIFICATION
         return sorted(set(await self._take(root, fence, watch, decode_partitions)))
 

@@ -86,8 +86,8 @@ class ZkStore:
         return proposed
 
     async def create_topic(self, topic: TopicDescription, configs: Mapping[str, str]) -> None:
-        """Create a topic with its configs, both or none: the configs of a topic that another broker
-        creates meanwhile stay.
+        """Create a topic with its configs, in one transaction. If another broker creates the topic
+        meanwhile, that topic's configs stay.
 
         Raises:
             NodeExists: the topic exists.
@@ -103,7 +103,8 @@ class ZkStore:
                     raise ControllerMoved("the controller changed meanwhile") from error
                 if error.path == paths.topic(topic.topic):
                     raise
-            # Somebody else has written the configs, of the same topic perhaps.
+            # Another broker has written the configs, perhaps for the same topic, or their folder
+            # does not exist yet.
             await ensure(self.zookeeper, f"{paths.CONFIG}/topics")
 
     async def create_feature_node(self, fence: Fence) -> None:

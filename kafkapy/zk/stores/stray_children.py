@@ -12,7 +12,7 @@ _log = logging.getLogger("kafka.zk.KafkaZkClient")
 
 class StrayChildren:
     """Leaves out the children of one folder that have an invalid name, and logs each of them once.
-    `kind` is the kind of the valid ones.
+    `kind` is the kind of the valid children, for the log.
     """
 
     def __init__(self, folder: str, kind: str, is_valid: Callable[[str], bool]) -> None:

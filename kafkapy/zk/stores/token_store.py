@@ -1,7 +1,7 @@
 """Delegation tokens and their change notifications in ZooKeeper (`DelegationTokenInfoZNode`).
 
-A token's HMAC is not stored: it is computed with the brokers' secret. A notification is the id of a
-token that was changed or removed.
+A token's HMAC is not stored: it is computed with the brokers' secret. A notification contains the
+id of a token that was changed or removed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TokenStore:
             await ensure(self._zk, path)
 
     async def get_all(self) -> dict[str, TokenInformation | ZnodeError]:
-        """All tokens by id; for an unreadable one, its error."""
+        """All tokens by id, with an error in place of an unreadable token."""
         ids = await self._zk.children(paths.TOKENS)
         requests = [Get(_path(token_id)) for token_id in ids]
         found: dict[str, TokenInformation | ZnodeError] = {}
@@ -65,7 +65,7 @@ class TokenStore:
         return found
 
     async def get(self, token_id: str) -> tuple[TokenInformation, int] | None:
-        """A token and its node's data version; None if there is none.
+        """A token and its node's data version; None if the token does not exist.
 
         Raises:
             ZnodeError: the token's node is unreadable.
@@ -80,7 +80,8 @@ class TokenStore:
     async def create(self, token: TokenInformation) -> None:
         """Store a new token. Raises NodeExists.
 
-        After a lost answer the creation is sent again, and meets its own token.
+        After a lost answer the creation is sent again. NodeExists is then not raised, because the
+        node has this token.
         """
         try:
             await self._zk.create(_path(token.token_id), encode_token(token))
@@ -92,7 +93,8 @@ class TokenStore:
         """Store a token's new state, unless it was changed or deleted since `version`. Notifies
         every broker.
 
-        After a lost answer the write is sent again, and meets its own first version.
+        After a lost answer the write is sent again. It then succeeds, because the node has this
+        state in the next version.
         """
         path = _path(token.token_id)
         try:
@@ -108,7 +110,7 @@ class TokenStore:
     async def delete(self, token_id: str, version: int) -> bool:
         """Delete a token, unless it was changed since `version`. Notifies every broker.
 
-        One that is gone counts as deleted here: after a lost answer the deletion is sent again.
+        A missing token counts as deleted, because a deletion is sent again after a lost answer.
         """
         path = _path(token_id)
         try:
@@ -122,8 +124,9 @@ class TokenStore:
         return True
 
     async def _write(self, change: Op, token_id: str) -> None:
-        """Change a token and notify every broker. Both or neither: a broker that ends in between
-        has told nobody, and the next attempt finds a token that has expired or is gone.
+        """Change a token and notify every broker, in one transaction. With two, a broker that ends
+        between them would notify no broker, and the next attempt would not either: it would find an
+        expired or missing token.
         """
         await self._zk.multi([change, _notification(token_id)])
 
@@ -179,7 +182,7 @@ def encode_token(token: TokenInformation) -> bytes:
 
 
 def decode_token(path: str, data: bytes) -> TokenInformation:
-    """Versions 1 to 3. Up to 2 the owner of a token is its requester."""
+    """Versions 1 to 3. Before version 3, the owner of a token is also its requester."""
     try:
         node = orjson.loads(data)
         if not 1 <= node["version"] <= VERSION:

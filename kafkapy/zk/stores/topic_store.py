@@ -48,7 +48,7 @@ _log = logging.getLogger("kafka.zk.KafkaZkClient")
 
 # Nodes in one transaction: well below ZooKeeper's 1 MiB frame.
 _BATCH_NODES: Final = 500
-# Fewer: one node that somebody else wrote meanwhile spoils its batch.
+# Fewer, because one node that changed meanwhile makes its whole batch fail.
 _BATCH_STATES: Final = 100
 
 
@@ -72,8 +72,8 @@ class TopicStore:
         return self._stray.leave_out(await self._zk.children(paths.TOPICS, watch))
 
     async def deleted(self, topics: Iterable[str]) -> set[str]:
-        """Those of the topics that have no znode any more. The leader is asked of each that this
-        broker's server, which may lag, does not have.
+        """The topics that have no znode any more. This broker's ZooKeeper server may lag, so each
+        topic that it lacks is checked with a write, which ZooKeeper's leader answers.
         """
         found, there = set(), set(await self.names())
         for topic in topics:
@@ -98,7 +98,7 @@ class TopicStore:
     async def get_all(
         self, topics: Sequence[str], watches: Mapping[str, Watch]
     ) -> dict[str, TopicDescription]:
-        """The existing topics, in the given order. `watches` by topic fire at their changes.
+        """The existing topics, in the given order. `watches` has a watch for each topic to follow.
 
         A topic with an unreadable znode is logged and left out.
         """
@@ -117,10 +117,12 @@ class TopicStore:
     async def create(self, topic: TopicDescription, before: Sequence[Op] = ()) -> None:
         """Create a topic's znode, in one transaction with the operations `before`.
 
-        After a lost answer this is sent again, and refused because the topic is there.
+        After a lost answer this is sent again, and refused because the topic exists. A topic with
+        this id and assignment then counts as created.
 
         Raises:
-            NodeExists: the topic exists. Else the error of the first failing operation.
+            NodeExists: the topic exists.
+            ZooKeeperError: the error of the first failing operation.
         """
         path, data = paths.topic(topic.topic), encode_topic(topic)
         try:
@@ -139,8 +141,9 @@ class TopicStore:
         """Replace a topic's assignment for an admin client (partition expansion).
 
         Raises:
-            NoNode: there is no such topic. BadVersion: the assignment is not `known` any more
-            (Kafka overwrites that of a reassignment).
+            NoNode: the topic does not exist.
+            BadVersion: the assignment is not `known` any more. Kafka overwrites it, even if a
+                reassignment wrote it.
         """
         path, data = paths.topic(topic.topic), encode_topic(topic)
         node = await self._zk.get(path)
@@ -149,7 +152,7 @@ class TopicStore:
         try:
             await self._zk.set(path, data, node.stat.version)
         except BadVersion:
-            # After a lost answer it is sent again, and meets its own first version.
+            # After a lost answer the write is sent again; the first attempt changed the version.
             if await self._content(path) != data:
                 raise
 
@@ -169,7 +172,7 @@ class TopicStore:
 
         Raises:
             ControllerMoved: there is a newer controller.
-            NoNode: there is no such topic.
+            NoNode: the topic does not exist.
         """
         path, index = paths.topic(partition.topic), partition.partition
         while True:
@@ -192,7 +195,7 @@ class TopicStore:
     async def states(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """The states of those partitions that have one. An unreadable one is logged and left
+        """The states of the partitions that have one. An unreadable state is logged and left
         out.
         """
         found = await self.states_and_zxids(partitions)
@@ -201,10 +204,10 @@ class TopicStore:
     async def states_and_zxids(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, tuple[LeaderAndIsr, int]]:
-        """As `states`, each with the zxid until which its writer knew the registrations of brokers.
+        """As `states`, each with the zxid up to which its writer had handled broker registrations.
 
-        At most that of the write, and just that if the writer does not say more. It is comparable
-        with broker epochs.
+        The zxid is at most that of the write, and equals it if the state does not contain one. It
+        is comparable with broker epochs.
         """
         state_paths = [paths.partition_state(*partition) for partition in partitions]
         answers = await self._zk.pipeline([Get(path) for path in state_paths])
@@ -281,8 +284,9 @@ class TopicStore:
     async def _written_before(
         self, wanted: Mapping[TopicPartition, LeaderAndIsr]
     ) -> list[TopicPartition]:
-        """Whether a refused write was made before. After a lost answer a write is sent again, and
-        then refused because of its own first version. In Kafka the leader then waits for good.
+        """The partitions whose refused write was applied by an earlier attempt. After a lost answer
+        a write is sent again, and refused because the first attempt changed the version. In Kafka,
+        the leader then waits forever.
         """
         found = await self.states(list(wanted)) if wanted else {}
         return [partition for partition, state in found.items() if state == wanted[partition]]
@@ -301,7 +305,7 @@ class TopicStore:
             while below := await self._subtree(path):
                 for start in range(0, len(below), _BATCH_NODES):
                     batch = [Delete(node) for node in below[start : start + _BATCH_NODES]]
-                    # After a lost answer a deletion is sent again, and its nodes are gone.
+                    # After a lost answer a deletion is sent again; its nodes do not exist any more.
                     with contextlib.suppress(NoNode):
                         await fenced(self._zk, fence, batch)
 

@@ -232,8 +232,8 @@ def decode_partition_state(path: str, data: bytes, version: int) -> LeaderAndIsr
 
 
 def decode_brokers_zxid(path: str, data: bytes) -> int | None:
-    """The zxid until which the writer of a partition's state knew all registrations of brokers.
-    None if it does not say so, as Kafka's controllers."""
+    """The zxid up to which the writer of a partition's state had handled broker registrations.
+    None if the state has no such field, which Kafka's controllers do not write."""
     zxid = _object(path, data).get("brokers_zxid")
     return zxid if type(zxid) is int else None
 
@@ -292,8 +292,9 @@ def decode_config(path: str, data: bytes) -> dict[str, str]:
 
 
 def encode_config_change(change: ConfigChange) -> bytes:
-    """`/config/changes/config_change_N`, version 2. Of entity types that Apache Kafka 3.9 does not
-    have, the bare path: its brokers log an error for unknown types, but ignore what is not JSON.
+    """`/config/changes/config_change_N`, version 2; the bare path for entity types that Apache
+    Kafka 3.9 does not have. Its brokers log an error for unknown types, but ignore data that is not
+    JSON.
     """
     entity_path = "/".join(change)
     if change.entity_type not in paths.KAFKA_3_CONFIG_TYPES:
@@ -342,7 +343,7 @@ def encode_feature() -> bytes:
 
 
 def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
-    """The preferred election's and the ISR notification's list."""
+    """The partitions of a preferred election or an ISR notification."""
     rows = [{"topic": tp.topic, "partition": tp.partition} for tp in partitions]
     return orjson.dumps({"version": 1, "partitions": rows})
 

@@ -97,7 +97,7 @@ class CreateFlag(IntEnum):
 
 
 class WatcherType(IntEnum):
-    """`Watcher.WatcherType`: what `removeWatches` and `checkWatches` are about."""
+    """`Watcher.WatcherType`, the kinds of watches in `removeWatches` and `checkWatches`."""
 
     CHILDREN = 1
     DATA = 2

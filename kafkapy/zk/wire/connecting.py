@@ -1,4 +1,4 @@
-"""The first request of a connection and its reply; 3.3 clients send neither read-only flag."""
+"""The first request of a connection and its reply. With 3.3 clients, neither has the last field."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkapy.zk.wire.jute import BOOL, BUFFER, INT, LONG, Codec, Reader, record
 
 
 class ConnectRequest(NamedTuple):
-    """A new session (id 0), or one to go on with. `read_only` is None where it was not sent."""
+    """A request for a new session (id 0), or to resume one. `read_only` is None if not sent."""
 
     protocol_version: int
     last_zxid_seen: int
@@ -19,7 +19,7 @@ class ConnectRequest(NamedTuple):
 
 
 class ConnectReply(NamedTuple):
-    """The session that the connection has from now on; id 0: it has expired."""
+    """The connection's session; id 0 if the session to resume has expired."""
 
     protocol_version: int
     timeout_ms: int

@@ -13,7 +13,9 @@ MAX_BYTES: Final = (1 << 20) - 1
 
 
 class FrameCutter:
-    """Received bytes on their way to frames. Keeps no more than one frame beyond what it is fed."""
+    """Cuts received bytes into frames of at most `max_bytes`. If all whole frames are taken after
+    each `feed`, it keeps less than one frame.
+    """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -21,7 +23,7 @@ class FrameCutter:
         self._start = 0
 
     def feed(self, data: bytes) -> None:
-        """Take what was received."""
+        """Add received bytes."""
         if self._start:
             del self._buffer[: self._start]
             self._start = 0
@@ -51,5 +53,5 @@ class FrameCutter:
 
 
 def framed(payload: bytes) -> bytes:
-    """A payload behind its length."""
+    """A payload with its length in front."""
     return LENGTH.pack(len(payload)) + payload

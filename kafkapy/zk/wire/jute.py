@@ -1,7 +1,7 @@
 """Jute, ZooKeeper's serialization: big-endian numbers, counted bytes and strings, vectors.
 
 A count of -1 is null. Null strings and vectors are read as empty ones: no request or reply gives
-them another meaning. Null bytes stay None, for a znode's data may be null.
+them another meaning. Null bytes stay None, because a znode's data may be null.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NULL: Final = _INT.pack(-1)
 
 
 class Malformed(KafkapyError):
-    """The bytes are not what the protocol says they are."""
+    """The bytes do not follow the protocol."""
 
 
 class Reader:
@@ -91,7 +91,7 @@ def _read_buffer(reader: Reader) -> bytes | None:
 
 
 def _read_string(reader: Reader) -> str:
-    # As Java: what is not UTF-8 becomes U+FFFD, which no path may contain.
+    # As in Java, invalid UTF-8 becomes U+FFFD, which no path may contain.
     return (_read_buffer(reader) or b"").decode(errors="replace")
 
 

@@ -32,7 +32,7 @@ class Acl(NamedTuple):
 
 
 class ClientInfo(NamedTuple):
-    """An identity of a connection, as `whoAmI` tells it."""
+    """An identity of a connection, in the reply to `whoAmI`."""
 
     scheme: str
     user: str

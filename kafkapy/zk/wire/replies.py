@@ -20,7 +20,7 @@ from kafkapy.zk.wire.records import ACLS, CLIENT_INFOS, STAT, STRINGS, Acl, Clie
 
 
 class ReplyHeader(NamedTuple):
-    """The request that is answered, the last transaction, and how it went."""
+    """The request's xid, the zxid of the last transaction, and the error code."""
 
     xid: int
     zxid: int
@@ -149,7 +149,7 @@ _PARTS: Final[Mapping[int, Codec[Any]]] = {
 
 
 def _error_of(part: Reply) -> int:
-    """The header of a part repeats the part's error, as ZooKeeper's."""
+    """The error in the header of a part: the part's own error again, as in ZooKeeper."""
     return part.number if isinstance(part, NumberReply) else ErrorCode.OK
 
 
@@ -185,7 +185,7 @@ BODIES: Final[Mapping[int, Codec[Any]]] = {
 
 
 def encode_reply(header: ReplyHeader, op: int = 0, body: Reply | None = None) -> bytes:
-    """A reply without its length; an error, and what has no layout, is its header alone."""
+    """A reply without its length. An error, or a reply without a body, is only the header."""
     out = bytearray()
     HEADER.write(out, header)
     if body is not None:
@@ -197,7 +197,7 @@ def decode_reply(op: int, frame: bytes) -> tuple[ReplyHeader, Reply | None]:
     """The header, and after a success the body.
 
     Raises:
-        Malformed: the bytes are no such reply.
+        Malformed: the bytes are not a reply to this operation.
     """
     reader = Reader(frame)
     header = HEADER.read(reader)

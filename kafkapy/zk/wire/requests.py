@@ -22,7 +22,7 @@ from kafkapy.zk.wire.records import ACLS, STRINGS, Acl
 
 
 class RequestHeader(NamedTuple):
-    """The client's number of a request, and its operation."""
+    """The client's number of a request (xid), and the operation."""
 
     xid: int
     op: int
@@ -108,7 +108,7 @@ class AuthRequest(NamedTuple):
 
 
 class SetWatchesRequest(NamedTuple):
-    """setWatches and setWatches2: the watches of a client that comes back."""
+    """setWatches and setWatches2: the watches of a reconnected client."""
 
     relative_zxid: int
     data: tuple[str, ...]
@@ -119,7 +119,7 @@ class SetWatchesRequest(NamedTuple):
 
 
 class EmptyRequest(NamedTuple):
-    """ping, closeSession and whoAmI: no body that matters."""
+    """ping, closeSession and whoAmI: the body is ignored."""
 
 
 class SaslRequest(NamedTuple):
@@ -163,7 +163,7 @@ _PATH: Final = record(PathRequest, STRING)
 _WATCH_KIND: Final = record(WatchKindRequest, STRING, INT)
 _EMPTY: Final = record(EmptyRequest)
 
-# What may be part of a multi, and of a multiRead.
+# The operations that a multi and a multiRead may contain.
 WRITES: Final[Mapping[int, Codec[Any]]] = {
     OpCode.CREATE: _CREATE,
     OpCode.CREATE2: _CREATE,
@@ -219,20 +219,21 @@ BODIES: Final[Mapping[int, Codec[Any]]] = {
 
 
 def decode_header(frame: bytes) -> tuple[RequestHeader, Reader]:
-    """The header of a request, and where its body begins.
+    """The header of a request, and a reader at its body.
 
     Raises:
-        Malformed: there is no whole header.
+        Malformed: the header is incomplete.
     """
     reader = Reader(frame)
     return HEADER.read(reader), reader
 
 
 def decode_body(op: int, reader: Reader) -> Request:
-    """The body of a request whose operation is one of `BODIES`.
+    """The body of a request whose operation is one of `BODIES`. Bytes after the body are ignored,
+    as in ZooKeeper.
 
     Raises:
-        Malformed: the bytes are none. What follows the body is ignored, as by ZooKeeper.
+        Malformed: the bytes are not such a body.
     """
     body: Request = BODIES[op].read(reader)
     return body
