@@ -42,5 +42,5 @@ def token_hmac(token_id: str, secret: bytes) -> bytes:
 
 
 def principal_of(kind: str, name: str) -> str:
-    """The principal in two fields of a message."""
+    """The text of a principal, which messages have as two fields."""
     return f"{kind}:{name}"

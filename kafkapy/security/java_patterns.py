@@ -17,7 +17,7 @@ Replace = Callable[[re.Match[str]], str]
 def java_pattern(text: str, key: str) -> re.Pattern[str]:
     """Compile a pattern in Java's syntax. Raises ConfigError: it is malformed."""
     try:
-        # Java's named groups have no P, and its classes and cases are those of ASCII.
+        # Java's named groups have no P, and its character classes and cases are ASCII only.
         return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", text), re.ASCII)
     except (*PATTERN_ERRORS, ValueError) as error:
         raise ConfigError(f"{key}: {text} is not a pattern: {error}") from None
@@ -25,7 +25,7 @@ def java_pattern(text: str, key: str) -> re.Pattern[str]:
 
 def java_replacement(text: str, pattern: re.Pattern[str] | None, where: str) -> Replace:
     """The replacement of Java's `replaceAll`: $1 is a group, and \\ escapes a character. Raises
-    ConfigError: it is malformed, or there is no such group.
+    ConfigError: it is malformed, or names a group that does not exist.
     """
     groups = 0 if pattern is None else pattern.groups
     names = {} if pattern is None else pattern.groupindex

@@ -1,5 +1,5 @@
 """Passwords as Kafka keeps them in ZooKeeper (`EncryptingPasswordEncoder`): encrypted with a secret
-from the broker's server.properties, together with the other parameters of decoding.
+from the broker's server.properties, and stored with the other parameters for decoding.
 
     keyFactoryAlgorithm:PBKDF2WithHmacSHA512,cipherAlgorithm:AES/CBC/PKCS5Padding,keyLength:128,
     salt:<base64>,iterations:4096,encryptedPassword:<base64>,passwordLength:8,
@@ -46,7 +46,7 @@ _SALT_BYTES: Final = 256
 _HASHES: Final = {f"PBKDF2WithHmacSHA{size}": f"sha{size}" for size in (1, 224, 256, 384, 512)}
 _NEWEST: Final = "PBKDF2WithHmacSHA512"
 
-# So many bytes of chance.
+# Returns this number of random bytes.
 RandomBytes = Callable[[int], bytes]
 
 
@@ -101,7 +101,7 @@ class PasswordEncoder(NamedTuple):
             length = int(rows["passwordLength"])
         except (KeyError, ValueError, OverflowError) as error:
             raise ConfigError(f"it is no encoded password ({error!r})") from error
-        # A wrong key may leave something that looks like a padding.
+        # With a wrong key, the result may end with valid padding by chance.
         if plain is None or _java_length(plain) != length:
             raise ConfigError("it was encoded under another secret")
         return plain

@@ -1,5 +1,5 @@
 """A GSS-API security context for SASL, and the messages of RFC 4752 that negotiate a security
-layer. As in Kafka there is none: TLS protects the connection.
+layer. As in Kafka, no layer is used: TLS protects the connection.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from kafkapy.common.errors import KafkapyError
 
 MECHANISM: Final = "GSSAPI"
 _NO_LAYER: Final = 1  # the bits: 1 none, 2 integrity, 4 privacy
-_BUFFER_SIZE: Final = bytes(3)  # there is nothing to be buffered
+_BUFFER_SIZE: Final = bytes(3)  # 0: without a layer, no buffer is needed
 _FIXED_BYTES: Final = 4
 
 OFFER: Final = bytes([_NO_LAYER]) + _BUFFER_SIZE

@@ -21,7 +21,7 @@ _ASKING: Final = threading.Lock()
 
 
 def check_library(key: str) -> None:
-    """Raises ConfigError: the library, which `key` requires, is not installed."""
+    """Check that the library, which `key` requires, is installed. Raises ConfigError."""
     try:
         import gssapi  # noqa: F401
     except ImportError as error:
@@ -65,7 +65,7 @@ class Acceptor:
 
 
 class Initiator:
-    """An initiator of logins, by tickets."""
+    """Begins a client's logins, with tickets."""
 
     def __init__(self, login: KerberosLogin) -> None:
         """Raises ConfigError: the library is not installed."""
@@ -117,7 +117,7 @@ class Initiator:
         try:
             return self._acquired(store, _keytab(login))
         except GssFailed:
-            Acceptor(login)  # says it better where there is no such keytab, or no key in it
+            Acceptor(login)  # has a better message if the keytab is missing or has no key
             raise
 
     def _acquired(self, store: dict[str, str] | None, where: str) -> Any:
@@ -135,7 +135,7 @@ class _Context:
     """A GssContext with the library's security context."""
 
     def __init__(self, context: Any, what: str = "Kerberos") -> None:
-        # Otherwise a refusal that could be told to the peer is kept until the next call.
+        # By default, if a failed step has a token for the peer, the next call raises the error.
         context.__DEFER_STEP_ERRORS__ = False
         self._context = context
         self._what = what
@@ -169,7 +169,7 @@ class _Initiating(_Context):
     def step(self, token: bytes) -> bytes:
         if token:
             return super().step(token)
-        with _ASKING:  # the first step obtains a ticket of the service
+        with _ASKING:  # the first step obtains a ticket for the service
             return super().step(token)
 
 

@@ -76,7 +76,7 @@ class LocalNames:
     """The rules of a listener. The first one that matches a principal applies."""
 
     def __init__(self, rules: Sequence[str], default_realm: str, key: str = RULES) -> None:
-        """`default_realm` is that of DEFAULT; empty if there is none.
+        """`default_realm` is the realm of the rule DEFAULT; empty without one.
 
         Raises:
             ConfigError: `key` has an invalid rule.

@@ -17,6 +17,6 @@ def oauth_conversation(token: BearerToken) -> Conversation:
     """The client's half of a login with `token`."""
     challenge = yield first_message(token)
     if challenge:
-        # The broker's reason; it ends the login when we have said that we heard it.
+        # The challenge is the broker's reason. The broker ends the login after this reply.
         yield b"\x01"
         raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, challenge.decode(errors="replace"))

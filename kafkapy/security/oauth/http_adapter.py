@@ -21,7 +21,7 @@ REDIRECTS_MAX: Final = 5
 TOTAL_LIMIT_S: Final = 60.0
 """The time limit for a whole response."""
 _PIECE_BYTES: Final = 1 << 16
-_TRY_AGAIN: Final = (408, 429)  # of 4xx; the others say that it is our fault
+_TRY_AGAIN: Final = (408, 429)  # of 4xx; the others are faults of the request
 _NEVER: Final = (501, 505)
 
 

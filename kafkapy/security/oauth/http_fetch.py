@@ -1,4 +1,4 @@
-"""Calls `http_adapter`, and imports `ssl` and `urllib` only for that."""
+"""Calls `http_adapter`, which imports `ssl` and `urllib`, and so is imported on first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def fetch(request: HttpRequest) -> bytes:
     """Send a request. Returns the body of the response.
 
     Raises:
-        FetchFailed: there is no response.
+        FetchFailed: the request failed.
     """
     from kafkapy.security.oauth import http_adapter
 

@@ -1,4 +1,4 @@
-"""A small HTTP request, and the error for one without a response."""
+"""A small HTTP request, and the error for a failed one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SCHEMES: Final = ("http", "https", "file")
 
 
 class HttpRequest(NamedTuple):
-    """A POST if it has a body, else a GET, or a file. `tls` has `ssl.*` properties. The longer of
-    the two timeouts limits each step, because urllib has only one.
+    """A POST if it has a body, else a GET or the read of a file. `tls` has `ssl.*` properties. The
+    longer of the two timeouts limits each step, because urllib has only one.
     """
 
     url: str
@@ -25,7 +25,7 @@ class HttpRequest(NamedTuple):
 
 
 class FetchFailed(KafkapyError):
-    """A request has no response. With `is_final` a repetition is useless."""
+    """A request failed. If `is_final`, it should not be sent again."""
 
     def __init__(self, reason: str, is_final: bool = False) -> None:
         super().__init__(reason)
@@ -33,7 +33,7 @@ class FetchFailed(KafkapyError):
 
 
 def endpoint_url(properties: PrefixedProperties, name: str) -> str:
-    """The URL of a property. Raises ConfigError: it is no URL, or has an unknown scheme."""
+    """The URL of a property. Raises ConfigError: it is not a URL, or has an unknown scheme."""
     url = properties.text(name).strip()
     if urllib.parse.urlsplit(url).scheme not in _SCHEMES:
         raise ConfigError(

@@ -1,8 +1,8 @@
 """Signed bearer tokens: JSON Web Key Sets, and the checks of tokens that their keys signed
 (`ValidatorAccessTokenValidator`).
 
-PyJWT (the extra `oauth`) checks signatures, and is imported for the first one. The claims are
-checked here, by the rules of Kafka and jose4j, from which PyJWT's differ.
+PyJWT (the extra `oauth`) checks signatures, and is imported on first use. The claims are checked
+here, by the rules of Kafka and jose4j, because PyJWT's rules differ.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from kafkapy.security.oauth.tokens import BearerToken, IllegalToken, json_of, se
 Jwk = Mapping[str, Any]
 
 RSA_BITS_MIN: Final = 2048
-# What a header may name, and the kind of key (and its curve) that makes such a signature: a public
-# RSA key must never be taken for the secret of an HMAC.
+# The algorithms that a header may name, and the kind of key (and its curve) of each. The check of
+# the kind prevents the use of a public RSA key as the secret of an HMAC.
 _KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     **{f"{kind}{bits}": ("RSA", ()) for kind in ("RS", "PS") for bits in (256, 384, 512)},
     **{f"HS{bits}": ("oct", ()) for bits in (256, 384, 512)},
@@ -53,7 +53,7 @@ def parse_jwks(data: bytes) -> tuple[Jwk, ...]:
 
 
 def check_library(key: str) -> None:
-    """Raises ConfigError: PyJWT, which `key` requires, is not installed."""
+    """Check that PyJWT, which `key` requires, is installed. Raises ConfigError."""
     if find_spec("jwt") is None or find_spec("cryptography") is None:
         raise ConfigError(
             f"{key} needs the packages PyJWT and cryptography: pip install 'kafkapy[oauth]'"
@@ -121,8 +121,8 @@ def _check_strength(kind: str, key: Any, algorithm: str) -> None:
 
 
 class SignedRules(NamedTuple):
-    """Rules for the claims of a signed token. An empty rule accepts any value, except that of the
-    audience: a token with an audience is refused if none is expected, as in jose4j.
+    """Rules for the claims of a signed token. An empty rule accepts any value, except `audiences`:
+    a token with an audience is refused if none is expected, as in jose4j.
     """
 
     audiences: tuple[str, ...] = ()

@@ -65,8 +65,8 @@ class LoginSettings(NamedTuple):
 
     @property
     def names_a_client(self) -> bool:
-        """Whether the settings contain a client's login. A broker's may be for its clients' logins
-        only.
+        """Whether the settings contain a client's login. A broker's settings may be only for the
+        logins of its clients.
         """
         return bool(self.options) or bool(self.url)
 
@@ -130,7 +130,7 @@ def _part(
     return value
 
 
-# tokens that are made here
+# tokens that are created here
 
 
 def made_token(settings: LoginSettings, now_ms: int) -> BearerToken:
@@ -155,7 +155,7 @@ def made_token(settings: LoginSettings, now_ms: int) -> BearerToken:
 
 
 def _claim(option: str, value: str, key: str) -> dict[str, Any]:
-    """The claim of an option, if it is one of a claim."""
+    """The claim that an option sets; empty for other options."""
     kind, separator, name = option.removeprefix(_UNSECURED).partition("Claim_")
     if (
         not option.startswith(_UNSECURED)
@@ -167,7 +167,7 @@ def _claim(option: str, value: str, key: str) -> dict[str, Any]:
         raise ConfigError(f"{key}: the claim {name} cannot be set: it is the time")
     if kind == "String":
         return {name: value}
-    if kind == "List":  # its first character parts it
+    if kind == "List":  # its first character is the separator
         return {name: value[1:].split(value[0]) if value else []}
     try:
         return {name: int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else float(value)}
@@ -210,7 +210,7 @@ def token_request(settings: LoginSettings) -> HttpRequest:
 
 def fetched_token(settings: LoginSettings, data: bytes) -> BearerToken:
     """The token in the endpoint's response, or in the file. Only the broker checks its signature.
-    Raises ConfigError: there is none.
+    Raises ConfigError: the token is missing or malformed.
     """
     where = f"{TOKEN_URL}={settings.url}"
     text = _answered(data, settings.url, where)
@@ -235,7 +235,7 @@ def fetched_token(settings: LoginSettings, data: bytes) -> BearerToken:
 
 
 def _answered(data: bytes, url: str, where: str) -> str:
-    """The token as text. Raises ConfigError: there is none."""
+    """The token as text. Raises ConfigError: the response has none."""
     if url.startswith("file:"):
         return data.decode(errors="replace").strip()
     try:

@@ -1,5 +1,5 @@
 """Schedules the refresh of keys and tokens, without a clock: retries, the refresh of a token before
-it expires (`ExpiringCredentialRefreshingLogin`), and that of keys after an unknown key ID.
+it expires (`ExpiringCredentialRefreshingLogin`), and the refresh of keys after an unknown key ID.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def retry_waits_ms(first_ms: int, total_ms: int) -> Iterator[int]:
 
 class RefreshWindow(NamedTuple):
     """`sasl.login.refresh.*`: the part of a token's lifetime after which it is refreshed, and the
-    seconds after its fetch and before its end in which it is not.
+    seconds after its fetch and before its expiry in which it is not refreshed.
     """
 
     factor: float = 0.8
@@ -37,14 +37,14 @@ class RefreshWindow(NamedTuple):
     buffer_s: int = 300
 
     def delay_ms(self, token: BearerToken, now_ms: int, chance: float) -> int:
-        """The time to keep a new token; `chance` is in [0, 1)."""
+        """The ms until a new token is refreshed; `chance`, in [0, 1), is the part of the jitter."""
         part = self.factor + self.jitter * chance
         left_ms = token.expires_ms - now_ms
         if left_ms <= 0:
             return self.min_period_s * 1000
         begun_ms = now_ms if token.starts_ms is None else min(token.starts_ms, now_ms)
         if (self.min_period_s + self.buffer_s) * 1000 > left_ms:
-            return int(left_ms * part)  # no room for them: Kafka passes over both
+            return int(left_ms * part)  # too short for both periods: Kafka ignores them
         at_ms = begun_ms + int((token.expires_ms - begun_ms) * part)
         at_ms = min(at_ms, token.expires_ms - self.buffer_s * 1000)
         return max(at_ms - now_ms, self.min_period_s * 1000)

@@ -41,10 +41,10 @@ class OAuthBearerServer:
         self.lifetime_ms: int | None = None
         self._validate = validate
         self._now_ms = now_ms
-        self._told = b""  # the refusal that the client was told of
+        self._told = b""  # the refusal that was sent to the client
 
     def evaluate(self, token: bytes) -> bytes:
-        """Empty if the token is accepted, else the reason as JSON."""
+        """The answer: empty if the token is accepted, else the reason as JSON."""
         if self._told and token == _GO_ON:
             raise Refused(self._told.decode())
         self._told = b""

@@ -26,7 +26,7 @@ trusted.
 """
 
 NONCE_BYTES: Final = 18
-_ITERATIONS_MOST: Final = 1 << 24  # seconds of a core; brokers create credentials of 16,384
+_ITERATIONS_MOST: Final = 1 << 24  # seconds of CPU time; brokers store 16,384 at most
 KNOWN_MECHANISMS: Final = ("PLAIN", *MECHANISMS, OAUTHBEARER, GSSAPI)
 _B: Final = "[A-Za-z0-9+/]"
 _BASE64: Final = f"(?:{_B}{{4}})*(?:{_B}{{2}}==|{_B}{{3}}=)?"
@@ -70,7 +70,7 @@ def _scram(mechanism: ScramMechanism, credentials: Credentials, nonce: str) -> C
     if not fields["r"].startswith(nonce):
         raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, "The broker changed our SCRAM nonce")
     iterations = int(fields["i"])
-    # A false broker that asks for fewer gets a hash in which a password is found quickly.
+    # With fewer iterations, a false broker could find the password from the proof quickly.
     if not ITERATIONS_MIN <= iterations <= _ITERATIONS_MOST:
         raise ApiError(
             ErrorCode.SASL_AUTHENTICATION_FAILED,

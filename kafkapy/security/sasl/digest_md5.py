@@ -1,5 +1,5 @@
 """SASL DIGEST-MD5 (RFC 2831), the server's half, as ZooKeeper's clients use it: one realm, and
-authentication alone (`qop=auth`)."""
+authentication only (`qop=auth`)."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class DigestMd5Server:
         self.user: str | None = None
 
     def evaluate(self, token: bytes) -> bytes:
-        """The answer to a client's token: the challenge, then the proof that the server knows the
-        password too.
+        """The answer to a client's token: first the challenge, then the server's own proof of the
+        password.
 
         Raises:
-            LoginRefused: the token is malformed, or does not prove that the client knows it.
+            LoginRefused: the token is malformed, or does not prove the password.
         """
         if self.user is not None:
             raise LoginRefused("the login is over already")
@@ -68,7 +68,7 @@ class DigestMd5Server:
         user = found.get("username", "")
         if found.get("authzid", user) != user:
             raise LoginRefused(f"{user} asks to act as {found['authzid']}")
-        # Of an unknown user as much is computed as of a known one.
+        # The same is computed for an unknown user, so the time does not reveal which users exist.
         password = self._users.get(user, "")
         expected = response_value("AUTHENTICATE", password, found)
         if not hmac.compare_digest(expected.encode(), found.get("response", "").encode()) or (
@@ -80,7 +80,7 @@ class DigestMd5Server:
 
 
 def response_value(method: str, password: str, given: Mapping[str, str]) -> str:
-    """The digest of RFC 2831, 2.1.2.1; of the server's answer with an empty method."""
+    """The digest of RFC 2831, 2.1.2.1; with an empty method, that of the server's answer."""
     secret = b":".join(map(_encoded, (given.get("username", ""), given.get("realm", ""), password)))
     session = [_md5(secret), given.get("nonce", "").encode(), given.get("cnonce", "").encode()]
     if "authzid" in given:
@@ -95,7 +95,7 @@ def _directives(token: bytes) -> dict[str, str]:
     """The names and values of a response.
 
     Raises:
-        LoginRefused: it is malformed, too long, or names one twice.
+        LoginRefused: the response is malformed, too long, or has a name twice.
     """
     found: dict[str, str] = {}
     text = token.decode(errors="replace")
@@ -114,10 +114,10 @@ def _directives(token: bytes) -> dict[str, str]:
 
 
 def _encoded(text: str) -> bytes:
-    """As the RFC wants it: ISO 8859-1 where that has all characters, else UTF-8."""
+    """The text as the RFC requires: in ISO 8859-1 if it has all characters, else in UTF-8."""
     return text.encode("latin-1" if all(each <= _LATIN_1_MAX for each in text) else "utf-8")
 
 
 def _md5(data: bytes) -> bytes:
-    # MD5 is the mechanism's: it protects no data, and TLS should carry it.
+    # The mechanism requires MD5. It does not protect data, so the connection should use TLS.
     return hashlib.md5(data, usedforsecurity=False).digest()

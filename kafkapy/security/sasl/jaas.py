@@ -48,7 +48,7 @@ def jaas_credentials(line: str, key: str = "sasl.jaas.config") -> Credentials:
 
 
 def jaas_users(line: str) -> dict[str, str]:
-    """Passwords by user: the `user_<name>` options that a server of PLAIN knows."""
+    """Passwords by user: the `user_<name>` options of a PLAIN server."""
     return {
         name.removeprefix(USER_PREFIX): password
         for name, password in jaas_options(line).items()

@@ -98,8 +98,8 @@ def as_client(properties: Mapping[str, str], mechanism: str) -> Mapping[str, str
 
 
 def login_line(modules: tuple[LoginModule, ...], mechanism: str) -> str:
-    """The module of a mechanism in a section, else the section's first one. All modules of a
-    section log in, so the user may come from another module.
+    """The line of a mechanism's module in a section, else of the section's first module. All
+    modules of a section take part in a login, so the user may come from another one.
     """
     prefix = _MODULES.get(mechanism.upper(), "Scram")
     own = [each for each in modules if each.name.rpartition(".")[2] == f"{prefix}LoginModule"]
@@ -180,7 +180,7 @@ def _quoted(text: str) -> str:
 
 
 class _Tokens:
-    """The tokens of a file, in order. `line` is that of the last one."""
+    """The tokens of a file, in order. `line` is the line of the last token."""
 
     def __init__(self, text: str) -> None:
         self.line = 1

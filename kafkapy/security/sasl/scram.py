@@ -88,7 +88,7 @@ class ScramCredential(NamedTuple):
         """Read `text()` back.
 
         Raises:
-            ConfigError: it has another form. The message does not contain it.
+            ConfigError: the text is malformed. The message does not contain it.
         """
         fields = dict(item.partition("=")[::2] for item in text.split(","))
         if sorted(fields) != sorted(_FIELDS):
@@ -105,7 +105,7 @@ def to_base64(value: bytes) -> str:
 
 
 def from_base64(text: str) -> bytes:
-    """Raises ValueError."""
+    """Decode base64. Raises ValueError."""
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:

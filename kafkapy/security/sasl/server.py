@@ -92,7 +92,7 @@ class PlainServer:
         if not password:
             raise Refused("Authentication failed: password not specified")
         known = self._passwords.get(username)
-        # Compared for an unknown user too: the time must not tell which users there are.
+        # Compared for an unknown user too: the time must not reveal which users exist.
         matches = hmac.compare_digest((known or "").encode(), password.encode())
         if known is None or not matches:
             raise Refused("Authentication failed: Invalid username or password")

@@ -56,7 +56,7 @@ def subject_of(certificate: bytes) -> str:
 
 
 def alternative_names_of(certificate: bytes) -> frozenset[str]:
-    """Alternative names in a certificate in DER: `DNS:broker`, `IP:7f000001`; others in hex."""
+    """Alternative names in a DER certificate: `DNS:broker`, `IP:7f000001`; others in hex."""
     [outer] = _values(certificate)
     to_be_signed = next(_values(outer.content))
     extensions = [v.content for v in _values(to_be_signed.content) if v.tag == _EXTENSIONS]
@@ -106,7 +106,7 @@ def _oid(content: bytes) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text as in Java, which escapes more than RFC 2253 asks for (`AVA.toRFC2253String`)."""
+    """The text as in Java, which escapes more than RFC 2253 requires (`AVA.toRFC2253String`)."""
     escaped = re.sub(r'([,=+<>#;"\\])', r"\\\1", text).replace("\0", r"\00")
     return _OUTER_SPACES.sub(lambda spaces: "".join(f"\\{each}" for each in spaces[0]), escaped)
 
@@ -138,7 +138,7 @@ class PrincipalMapper:
                 return distinguished_name
             pattern, replace, case = rule
             if pattern.fullmatch(distinguished_name) is not None:
-                # As in Kafka: a pattern without its end may match a part of the name, or twice.
+                # As in Kafka: an unanchored pattern may match a part of the name, or match twice.
                 name = pattern.sub(replace, distinguished_name)
                 return {"L": name.lower(), "U": name.upper()}.get(case, name)
         return None
@@ -152,5 +152,5 @@ def _compiled(match: re.Match[str], key: str) -> tuple[re.Pattern[str], Replace,
 
 
 def _literal_unless(groups: int, reference: re.Match[str]) -> str:
-    """A reference, or text that looks like one (`escapeLiteralBackReferences`)."""
+    """A reference; escaped if its group does not exist (`escapeLiteralBackReferences`)."""
     return reference[0] if int(reference[1]) <= groups else f"\\{reference[0]}"

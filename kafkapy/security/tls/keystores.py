@@ -1,8 +1,8 @@
-"""Java's key and trust stores as PEM: PKCS12, keytool's format since Java 9 whatever the file's
-name, and JKS (with JCEKS), its format before. Kafka's default type `JKS` reads both.
+"""Java's key and trust stores as PEM: PKCS12 (keytool's format since Java 9, whatever the file's
+name), and JKS with JCEKS (its format before). Kafka's default type `JKS` reads both.
 
-The packages `cryptography` (PKCS12, also old stores with 3DES and RC2) and `purejks` (JKS) open
-them. Both are in the extra `keystores`, and imported on first use.
+The packages `cryptography` (PKCS12, also old stores with 3DES and RC2) and `purejks` (JKS) read the
+stores. Both are in the extra `keystores`, and imported on first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
     from cryptography.x509 import Certificate
 
-# Of JKS and JCEKS.
+# The first bytes of JKS and JCEKS stores.
 _OLD_MAGICS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _SEQUENCE: Final = b"\x30"
 _DAMAGE: Final = (ValueError, TypeError, AttributeError, LookupError, RuntimeError, OSError)
@@ -106,7 +106,7 @@ def _old_keystore(
     try:
         entry.decrypt(key_password if key_password is not None else password or "")
     except (jks.KeystoreException, PyAsn1Error) as error:
-        # JCEKS: one wrong password in 256 leaves valid padding, and bytes that are no ASN.1.
+        # JCEKS: one wrong password in 256 leaves valid padding, and bytes that are not ASN.1.
         name = source.key_password_key if key_password is not None else source.password_key
         raise source.unusable(f"{name} does not open its key {entry.alias}") from error
     chain = "".join(_pem_of("CERTIFICATE", certificate) for _, certificate in entry.cert_chain)

@@ -2,8 +2,8 @@
 
 Stores are PEM (`ssl.truststore.type=PEM`, KIP-651), in files or inline, or Java's (`keystores`).
 
-OpenSSL refuses certificates with SHA-1 signatures or small keys; Java accepts them from authorities
-that are not its own. `kafkapy.ssl.allow.sha1=true` accepts them too.
+OpenSSL refuses certificates with SHA-1 signatures or small keys. Java accepts them from authorities
+outside its default truststore. With `kafkapy.ssl.allow.sha1=true`, they are accepted here too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PEM_CHAIN: Final = re.compile(
 )
 _PEM_NAMES: Final = (".pem", ".crt", ".cer", ".key")
 _TLS_1_3_SUITES: Final = ("TLS_AES_", "TLS_CHACHA20_")
-# Reasons of OpenSSL, for the signature or the key of a certificate.
+# OpenSSL's reasons for refusing the signature or the key of a certificate.
 _TOO_WEAK: Final = ("md too weak", "key too small")
 
 
@@ -55,8 +55,8 @@ def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
 
 
 def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLContext:
-    """The TLS context of a listener; `client_auth` is that of `ssl.client.auth`. Raises as
-    `client_context`, and if there is no certificate."""
+    """The TLS context of a listener; `client_auth` is the value of `ssl.client.auth`. Raises as
+    `client_context`, and without a certificate."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -86,9 +86,10 @@ class Store(NamedTuple):
 
 
 def store_of(properties: PrefixedProperties, kind: str) -> Store | None:
-    """The file of `ssl.<kind>.location`, a `keystore` or a `truststore`, if there is one.
+    """The file of `ssl.<kind>.location`, a `keystore` or a `truststore`; None without one.
 
-    A file is PEM if its type, or without one its name, is PEM's. Otherwise its content decides.
+    A file is PEM if its type is PEM or, without a type, if its name ends as a PEM file's. Otherwise
+    its content decides.
 
     Raises:
         ConfigError: it is one of Java's stores and cannot be used.
@@ -124,7 +125,7 @@ def sha1_is_allowed(properties: PrefixedProperties) -> bool:
     """Whether `kafkapy.ssl.allow.sha1` is true. Logs a warning if so."""
     if properties.text(ALLOW_SHA1, "false").lower() != "true":
         return False
-    # Imported only if it is needed: tools start without it.
+    # Imported on demand: most tools start without it.
     import logging
 
     logging.getLogger("kafka.security.ssl").warning(
@@ -154,9 +155,9 @@ def openssl_cipher(name: str) -> str:
 
 
 def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
-    """Load the truststore, if there is one. Returns whether there is.
+    """Load the truststore, if one is configured. Returns whether it is.
 
-    Each of its certificates is an anchor, as in Java, also one that another has signed.
+    As in Java, each of its certificates is a trust anchor, including intermediate ones.
 
     Raises:
         ConfigError: it cannot be used.
@@ -182,12 +183,12 @@ def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
 
 
 def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
-    """Load the keystore, if there is one. Returns whether there is.
+    """Load the keystore, if one is configured. Returns whether it is.
 
     Raises:
         ConfigError: it cannot be used.
     """
-    # "" and not None: without a password OpenSSL would ask the terminal for one.
+    # "" instead of None: without a password, OpenSSL would prompt for one on the terminal.
     password = properties.text("ssl.key.password")
     chain = properties.get("ssl.keystore.certificate.chain")
     if chain is not None:
@@ -206,7 +207,7 @@ def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bo
 
 
 def _load_text(context: ssl.SSLContext, key: str, store: PemStore, password: str) -> None:
-    # The standard library reads keys from files only; this one is private and gone at once.
+    # The standard library reads keys from files only. This file is private, and soon deleted.
     import tempfile
 
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
@@ -218,7 +219,7 @@ def _load_text(context: ssl.SSLContext, key: str, store: PemStore, password: str
 def _load(key: str, load: Callable[[], None]) -> None:
     try:
         load()
-    except (OSError, ValueError) as error:  # the latter: no certificate at all
+    except (OSError, ValueError) as error:  # ValueError: no certificate at all
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         if "PEM lib" in reason or "bad decrypt" in reason.lower():
             reason = "no key and certificate in PEM form, or ssl.key.password does not open it"
@@ -243,7 +244,7 @@ def _negotiate(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
         )
     suites = properties.items("ssl.cipher.suites")
     if suites:
-        # OpenSSL has its suites of TLS 1.3 on or off as a whole, by the version.
+        # OpenSSL enables its TLS 1.3 suites only as a whole, by the version.
         older = [name for name in suites if not name.startswith(_TLS_1_3_SUITES)]
         usable = (("TLSv1.2", older), ("TLSv1.3", len(older) < len(suites)))
         names = [name for name in names if dict(usable)[name]]
