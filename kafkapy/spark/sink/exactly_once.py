@@ -5,7 +5,7 @@ restart of the query, can look up its transaction at the coordinator. If it was 
 are not written again. If not, a new transaction fences and aborts the old one.
 
 It depends on three conditions (docs/explanation/spark-guarantees.md): the rows of a batch's
-partition are the same when they are computed again, the coordinator remembers the id
+partition are the same when they are computed again, the coordinator has not expired the id
 (`transactional.id.expiration.ms`, 7 days), and Spark does not run two attempts of a task at once
 (speculation is off).
 """

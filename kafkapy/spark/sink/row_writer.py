@@ -91,7 +91,7 @@ class RowWriter:
     def _chosen(
         self, topic: str, columns: RowColumns, given: NDArray[np.int32] | None, by_key: bool
     ) -> NDArray[np.int32] | None:
-        """The partition of each row, -1 for any; None if any will do for all rows."""
+        """The partition of each row, -1 for any; None if every row may go to any partition."""
         if not by_key:
             return given
         rows = len(columns.keys.offsets) - 1
@@ -176,9 +176,10 @@ class RowWriter:
 
 
 def _check_headers(headers: Any) -> None:
-    """
+    """Check that headers have keys. Java's consumers cannot read past a record without them.
+
     Raises:
-        DeliveryError: a row has a header without a key, beyond which Java's consumers do not read.
+        DeliveryError: a row has a header that is null, or whose key is null.
     """
     if headers is not None:
         pairs = headers.flatten()

@@ -37,12 +37,12 @@ class KafkapyBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         self._job = exactly_once.job_id()
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        """Runs in an executor. Raises DeliveryError."""
+        """Write the rows of a task, in an executor. Raises DeliveryError."""
         return write_task(self._options, self._job, iterator)
 
 
 class KafkapyStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """A streaming write. It has no state, because Spark creates it anew for every micro-batch and
+    """A streaming write. It has no state, because Spark creates a new one for every micro-batch and
     every commit.
     """
 
@@ -50,7 +50,7 @@ class KafkapyStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         self._options = options
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        """Runs in an executor. Raises DeliveryError."""
+        """Write the rows of a task, in an executor. Raises DeliveryError."""
         return write_task(self._options, "", iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
@@ -61,7 +61,7 @@ class KafkapyStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
 
 def write_task(options: SinkOptions, job: str, batches: Iterable[Any]) -> WriterCommitMessage:
-    """Write the rows of the running task, exactly once or at least once as the options say."""
+    """Write the rows of the running task, exactly once or at least once, as configured."""
     if options.exactly_once:
         name = exactly_once.transactional_id(options.transactional_id_prefix, job)
         write_transaction(options, name, batches)
@@ -84,9 +84,10 @@ def write_transaction(options: SinkOptions, name: str, batches: Iterable[Any]) -
     """Write the batches in a transaction with the given id, unless it was committed before.
 
     Raises:
-        DeliveryError: nothing is written; the transaction is aborted now, when it is begun again,
-        or after its timeout. ApiError: the coordinator does not respond, or refuses. After a commit
-        without a response, `is_committed` returns the outcome.
+        DeliveryError: nothing is committed. The transaction is aborted now, when it is begun again,
+            or after its timeout.
+        ApiError: the coordinator does not respond, or refuses. After a commit without a response,
+            `is_committed` returns the outcome.
     """
     cluster = cluster_of(options.client_properties)
     if exactly_once.is_committed(cluster, name):
@@ -103,13 +104,13 @@ def write_transaction(options: SinkOptions, name: str, batches: Iterable[Any]) -
     finally:
         if not written:
             producer.abandon()
-            with suppress(ApiError):  # fenced, or out of reach: it ends without us
+            with suppress(ApiError):  # fenced or unreachable: the coordinator ends it
                 transaction.end(committed=False)
     transaction.end(committed=True)
 
 
 def _write(options: SinkOptions, producer: BatchProducer, batches: Iterable[Any]) -> None:
-    # Here, not above: the driver's processes load this module too, and never encode a row.
+    # Imported here, because the driver's processes import this module and never encode rows.
     from kafkapy.spark.sink.row_writer import RowWriter
 
     writer = RowWriter(producer, options.producer, options.topic)

@@ -61,11 +61,11 @@ def record_batches(
     """The columns `names` as record batches of at most BATCH_ROWS_MAX rows and about
     BATCH_BYTES_MAX bytes.
 
-    Rows with other timestamps are left out; otherwise the arrays share the memory of `columns`. The
-    headers of a record without any are null, not an empty list.
+    Rows with timestamps outside `timestamp_us` are left out; without that bound, the arrays share
+    the memory of `columns`. The headers of a record without headers are null, not an empty list.
 
     Raises:
-        KafkapyError: a timestamp that is needed is beyond those of Spark.
+        KafkapyError: a timestamp that is needed is outside Spark's range.
     """
     schema = arrow_schema(names)
     arrays = [_array(name, columns, topic_partition) for name in names]
@@ -107,7 +107,7 @@ def _microseconds(columns: Columns, topic_partition: TopicPartition) -> NDArray[
     """The timestamps in Spark's unit.
 
     Raises:
-        KafkapyError: one is too large for it. Spark's own source ends with "long overflow" then.
+        KafkapyError: a timestamp is out of range. Spark's own source fails with "long overflow".
     """
     times = columns.timestamps
     if int(times.max()) > _TIMESTAMP_MS_MAX or int(times.min()) < -_TIMESTAMP_MS_MAX:

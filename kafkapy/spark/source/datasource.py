@@ -58,7 +58,7 @@ class KafkapyDataSource(DataSource):  # type: ignore[misc]
         return KafkapyStreamWriter(self._sink(schema))
 
     def _source(self, schema: StructType, *, streaming: bool) -> SourceOptions:
-        """The options, with the columns of the schema, which is the user's if there is one."""
+        """The options, with the columns of `schema`: the user's schema, or that of the options."""
         options = parse_options(self.options, streaming=streaming)
         return replace(options, columns=columns_of(schema))
 

@@ -20,8 +20,8 @@ log: Final = logging.getLogger("kafkapy.spark")
 
 
 def offset_reader(options: SourceOptions) -> OffsetReader:
-    """A reader with this process's connections, which retries as the `fetchOffset.*` options
-    say.
+    """A reader with this process's connections, which retries according to the `fetchOffset.*`
+    options.
     """
     patience = {"retry.backoff.ms": str(options.fetch_offset_retry_interval_ms)}
     return OffsetReader(cluster_of(patience | options.client_properties), options)
@@ -39,7 +39,7 @@ class OffsetReader:
 
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION, with the missing names, if `must_exist`; the
-              cluster does not respond, or refuses to tell of a topic.
+              cluster does not respond, or returns another error for a topic.
         """
         subscription = self._options.subscription
         assigned = subscription.assigned
@@ -70,8 +70,8 @@ class OffsetReader:
     def latest(self, partitions: Iterable[TopicPartition], known: Offsets | None = None) -> Offsets:
         """The ends for a consumer: high watermarks or last stable offsets.
 
-        A new leader may not know yet that offsets in `known` are readable (KAFKA-7703), so the
-        request is repeated up to `fetchOffset.numRetries` times.
+        A new leader may still return ends below the offsets in `known` (KAFKA-7703), so the request
+        is repeated up to `fetchOffset.numRetries` times.
         """
         wanted = dict.fromkeys(partitions, LATEST)
         known = known or {}
@@ -102,7 +102,7 @@ class OffsetReader:
         return found | self.latest(tp for tp, offset in found.items() if offset < 0)
 
     def _topics(self, names: Sequence[str] | None) -> Mapping[str, TopicMetadata]:
-        """The topics of these names (None: all). Raises ApiError for one that may exist."""
+        """The topics of these names (None: all). Raises ApiError, except for unknown topics."""
         found = self._cluster.metadata(names, refresh=True).topics
         for name in names or ():
             error = found[name].error

@@ -112,7 +112,7 @@ def _parse(
         if isinstance(value, dict) and all(map(fits, value.values())):
             return read(value)
     except ValueError:
-        pass  # not JSON, or a partition that is no number: the same complaint
+        pass  # not JSON, or a partition that is not a number: the same error
     raise ConfigError(f"Expected e.g. {example}, got {text}")
 
 
@@ -127,8 +127,8 @@ def _int_lists(value: Any) -> bool:
 def plan_ranges(
     start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets
 ) -> tuple[list[OffsetRange], list[str]]:
-    """The ranges from `start` to `end`, and a message for each loss of data. What is lost is still
-    in the ranges: see `what_is_left`.
+    """The ranges from `start` to `end`, and a message for each loss of data. The ranges still
+    include lost offsets; `what_is_left` removes them.
 
     `earliest` and `latest` have the partitions that exist now. A partition that is not in `start`
     is new, and is read from its beginning, as in Spark's Kafka source.
@@ -160,7 +160,7 @@ def plan_ranges(
 
 
 def what_is_left(planned: OffsetRange, earliest: Offsets, latest: Offsets) -> OffsetRange:
-    """The part of a range that exists now; an empty range if there is none."""
+    """The part of a range that exists now; an empty range if nothing exists."""
     tp, start, end = planned
     start = min(max(start, earliest.get(tp, end)), end)
     return OffsetRange(tp, start, max(start, min(end, latest.get(tp, end))))
@@ -169,7 +169,7 @@ def what_is_left(planned: OffsetRange, earliest: Offsets, latest: Offsets) -> Of
 def report_losses(
     losses: Iterable[str], fail_on_data_loss: bool, warn: Callable[[str], object]
 ) -> None:
-    """Raise for a loss of data, or log a warning for each, as `failOnDataLoss` says.
+    """Raise for a loss of data, or log a warning for each, depending on `failOnDataLoss`.
 
     Raises:
         DataLossError: names every partition and offset.

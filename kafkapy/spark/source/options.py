@@ -254,8 +254,8 @@ def _refuse_endings(options: Mapping[str, str]) -> None:
 
 
 def _position(options: Mapping[str, str], side: str, default: int) -> Position:
-    """The `startingX` or `endingX` options. The global timestamp takes precedence, then those per
-    partition.
+    """The `startingX` or `endingX` options. The global timestamp takes precedence, then the
+    timestamps per partition.
     """
     timestamp = options.get(f"{side}timestamp")
     if timestamp is not None:
@@ -284,7 +284,7 @@ def _position(options: Mapping[str, str], side: str, default: int) -> Position:
 
 
 def _check_timestamp(name: str, timestamp: int) -> None:
-    """Brokers would take negative ones for other questions: -1 for the latest offset."""
+    """Check a timestamp. In ListOffsets, negative ones are codes: -1 is the latest offset."""
     if not 0 <= timestamp <= _INT64_MAX:
         raise ConfigError(f"{name} is {timestamp}; it must be 0 to {_INT64_MAX}")
 

@@ -18,7 +18,7 @@ POLL_S: Final = 0.5
 
 
 class MicroBatch(NamedTuple):
-    """Spark's report of one micro-batch. `lag` is in offsets, after it, by partition."""
+    """Spark's report of one micro-batch. `lag` is in offsets, at its end, by partition."""
 
     batch_id: int
     rows: int
@@ -43,7 +43,7 @@ def micro_batch(progress: Mapping[str, Any]) -> MicroBatch:
 
 
 def line(batch: MicroBatch) -> str:
-    """One line for people."""
+    """The line of a micro-batch for a terminal."""
     lags: dict[str, int] = defaultdict(int)
     for tp, behind in batch.lag.items():
         lags[tp.topic] += behind

@@ -73,7 +73,8 @@ class Replica:
         """The segments that may have offsets within the bounds."""
         ends = (*self.base_offsets[1:], _OFFSET_MAX)
         aborted = self._aborted() if skip_aborted else []
-        # Their markers may be before the position where the reading starts.
+        # A transaction that ends before the bounds is left out: the reader may not read its marker,
+        # and would then take the producer's later records for aborted ones.
         aborted = [each for each in aborted if each[2] >= bounds.offset.low]
         return [
             Segment(
@@ -177,8 +178,8 @@ def read_segment(
 
 
 def _check_closed(view: memoryview, path: Path) -> None:
-    """Check that no bytes are behind the last whole batch of a segment that has a next one: they
-    are records, behind a length that is wrong.
+    """Check that a segment before the last one ends after a whole batch. Other bytes at its end are
+    records that follow a wrong batch length.
 
     Raises:
         ApiError: CORRUPT_MESSAGE, naming the file.
@@ -213,13 +214,13 @@ def _base_offsets(directory: Path) -> tuple[int, ...]:
 def _mapped(path: Path) -> memoryview:
     """Map a file into memory. The map is released with its last view."""
     with path.open("rb") as file:
-        if path.stat().st_size == 0:  # nothing can be mapped of it
+        if path.stat().st_size == 0:  # an empty file cannot be mapped
             return memoryview(b"")
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _checked(items: Iterator[Any], path: Path) -> Iterator[Any]:
-    """Yield the items. Errors of corrupt ones name the file."""
+    """Yield the items. Add the file's path to errors."""
     try:
         yield from items
     except ApiError as error:

@@ -40,7 +40,7 @@ COLUMNS: Final = tuple(name for name in _TYPES if name != HEADERS)
 
 
 def default_columns(include_headers: bool) -> tuple[str, ...]:
-    """The columns of a read without a schema of its own."""
+    """The columns of a read without a user's schema."""
     return (*COLUMNS, HEADERS) if include_headers else COLUMNS
 
 

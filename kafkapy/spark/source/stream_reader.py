@@ -82,13 +82,13 @@ class KafkapyStreamReader(
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Fix the end of the query."""
+        """Set the end of the query to the present ends of the partitions."""
         self._target = self._fresh_latest({})
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The end of the next micro-batch; if there is none, `start`, as Spark requires."""
+        """The end of the next micro-batch; `start` if none is due, as Spark requires."""
         begin = from_json_object(start)
-        self._commit_finished(begin)  # what Spark goes on from, it is done with
+        self._commit_finished(begin)  # Spark has finished the records before `start`
         latest = self._target if self._target is not None else self._cached_latest(begin)
         if isinstance(limit, ReadMaxRows | ReadMinRows) and self._delayed(begin, latest):
             return start
@@ -117,13 +117,13 @@ class KafkapyStreamReader(
         earliest, latest = reader.earliest(existing), reader.latest(existing, until)
         planned, losses = plan_ranges(begin, until, earliest, latest)
         report_losses(losses, options.fail_on_data_loss, log.warning)
-        # Cut before anything is left out: `exactlyOnce` knows a batch's tasks by their numbers,
-        # which must stay when the batch is planned again after retention.
+        # Split before lost offsets are removed: `exactlyOnce` identifies a batch's tasks by their
+        # numbers, which must stay the same if the batch is planned again after retention.
         cut = split_ranges(planned, options.min_partitions, options.max_records_per_partition)
         return [RangePartition(what_is_left(part, earliest, latest)) for part in cut]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """Runs in an executor."""
+        """Read a partition, in an executor."""
         return read_range(self._options, partition.range)
 
     def commit(self, end: dict[str, Any]) -> None:

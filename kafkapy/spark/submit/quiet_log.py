@@ -1,8 +1,8 @@
 """Spark's log during a query: warnings on the terminal, everything in a file.
 
-At INFO, about 200 lines of Spark's log would bury the result of a query. The file is removed if the
-job succeeds or is stopped, and named if it fails. It holds at least the last 100 MB, because a
-stream may run for weeks.
+At INFO, about 200 lines of Spark's log would hide the result of a query. The file is removed if the
+job succeeds or is stopped, and its path is shown if the job fails. It is rolled, because a stream
+may run for weeks: at least the last 100 MB are kept.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ JAVA_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 PROGRESS: Final = "spark.ui.showConsoleProgress"
 _OPTION_VARIABLES: Final = (JAVA_OPTIONS, "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _SETTINGS: Final = ("log4j", "spark.log.level")
-# Spark's own log4j2-defaults.properties, but for the two appenders. What the filter denies is said
-# at each start on most machines, and asks for nothing.
+# Spark's own log4j2-defaults.properties, except for the two appenders. The filter denies warnings
+# that appear at each start on most machines, and require no action.
 _CONFIG: Final = """\
 rootLogger.level = info
 rootLogger.appenderRef.console.ref = console

@@ -2,8 +2,8 @@
 read (`ps`), and redacted in Spark's displays of its configuration.
 
 They are in a property file that only this process, and the program that it executes, can open: an
-unnamed file in memory, which ends with them. On systems without these (not Linux), it is a file in
-a directory of its own, which a child removes after the end of Spark.
+unnamed file in memory, which ends with them. On systems without these files (not Linux), it is a
+file in a directory of its own, which a child process removes after the end of Spark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafkapy.spark.submit.session import PROPERTY
 
 PUBLIC: Final = frozenset(("bootstrap.servers",))
 REDACTION: Final = "spark.redaction.regex"
-# Spark's default, and the names of Kafka's properties that have secrets in other words.
+# Spark's default, and Kafka's properties with secrets that the default does not match.
 _REDACTED: Final = r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key|ssl[.]key"
 _MODE: Final = 0o600
 
@@ -65,7 +65,7 @@ def _named_file(content: bytes) -> str:
     path.touch(_MODE)
     path.write_bytes(content)
     lifeline, held = os.pipe()
-    os.set_inheritable(held, True)  # ends with the next program
+    os.set_inheritable(held, True)  # closed at the end of the next program
     if os.fork() == 0:
         os.close(held)
         os.setsid()

@@ -40,8 +40,8 @@ def register(spark: SparkSession) -> None:
 def read(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> DataFrame:
     """The topics of `--from` as a table, by default from the earliest offset to the latest.
 
-    `columns` are those that the job needs. The default is `--columns`, else all, because Spark does
-    not pass the needed columns to a Python source.
+    `columns` are the columns that the job needs; Spark does not pass these to a Python source. The
+    default is `--columns`, else all.
 
     Raises:
         ConfigError: neither `--from` nor an option names a topic; or a column does not exist.
@@ -60,9 +60,9 @@ def read_stream(spark: SparkSession, columns: Sequence[str] = (), **options: Any
 
 
 def write(frame: DataFrame, **options: Any) -> None:
-    """Append rows to the topic of `--to`, or to that of their column `topic`.
+    """Append rows to the topic of `--to`, or to the topic in their column `topic`.
 
-    The columns are key, value (needed), topic, partition and headers, as for Spark's Kafka sink.
+    The columns are key, value (required), topic, partition and headers, as for Spark's Kafka sink.
     """
     spark = frame.sparkSession
     register(spark)

@@ -131,8 +131,8 @@ def split(words: Sequence[str]) -> Submission:
 def properties_of(
     submission: Submission, wiring: Wiring, spark_home: Path, environ: Mapping[str, str]
 ) -> bytes | None:
-    """The content of a property file with the properties that may be secret, and those that Spark
-    would have read without it; None if there are none.
+    """The content of a property file with the properties that may be secret, and with those of the
+    property file that it replaces. None if no property may be secret.
 
     Raises:
         ConfigError: the user's own property file cannot be read.
@@ -160,11 +160,11 @@ def command_line(
     properties_file: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The command line to execute. `properties_file` replaces the user's. `environ` is that of the
-    command, by default this process's.
+    """The command line to execute. `properties_file` replaces the user's. `environ` is the
+    environment of the command, by default this process's.
 
-    A script that defines `transform(df)` is run by `transform_job` when there is a topic to read,
-    and so is SQL.
+    `transform_job` runs SQL. It also runs a script that defines `transform(df)`, if there is a
+    topic to read.
 
     Raises:
         ConfigError: the script cannot be read.
@@ -209,8 +209,8 @@ def _transform_job() -> str:
 def environment(
     environ: Mapping[str, str], submission: Submission, spark_home: Path, cache_dir: Path
 ) -> dict[str, str]:
-    """The environment of the command, with this Python for workers, which would run any `python3`
-    on their PATH otherwise. A PYSPARK_PYTHON that is this Python counts as unset.
+    """The environment of the command, with this Python for workers. Otherwise workers would run any
+    `python3` on their PATH. A PYSPARK_PYTHON that is this Python counts as unset.
     """
     python = sys.executable
     if is_local(submission, spark_home, environ):
@@ -231,10 +231,10 @@ def has_local_workers(words: Sequence[str], environ: Mapping[str, str], cache_di
 
 
 def find_spark_home(environ: Mapping[str, str]) -> Path:
-    """`SPARK_HOME`, or the Spark that pyspark brings.
+    """`SPARK_HOME`, or the Spark in the installed pyspark.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: pyspark is not installed.
     """
     if "SPARK_HOME" in environ:
         return Path(environ["SPARK_HOME"])
@@ -245,9 +245,10 @@ def find_spark_home(environ: Mapping[str, str]) -> Path:
 
 
 def check_java(environ: Mapping[str, str]) -> None:
-    """
+    """Check that Spark can find Java.
+
     Raises:
-        ConfigError: Spark finds no Java.
+        ConfigError: it cannot.
     """
     home = environ.get("JAVA_HOME")
     install = "install Java 17 or newer (Debian: apt-get install openjdk-17-jre-headless)"
@@ -272,7 +273,7 @@ def is_local(submission: Submission, spark_home: Path, environ: Mapping[str, str
 def _listed(
     submission: Submission, spark_home: Path, environ: Mapping[str, str], name: str
 ) -> list[str]:
-    """The items of a setting, of which Spark sees none beside a flag for the same."""
+    """The items of a setting. Spark ignores the setting if the flag for it is given."""
     values = [value for key, value in submission.confs() if key == name][-1:]
     if not values:
         values = _in_files(submission, spark_home, environ, name)

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     if not script.exists():  # cluster mode: shipped with --files into the working directory
         script = Path(script.name)
     sys.argv = [str(script), *arguments[1:]]
-    sys.path[0] = str(script.parent)  # where Python would look if it had been run by itself
+    sys.path[0] = str(script.parent)  # as if Python had run the script directly
     spark = SparkSession.builder.appName(script.stem).getOrCreate()
     run(spark, runpy.run_path(str(script))["transform"])
 
@@ -126,7 +126,7 @@ def fail(text: str) -> NoReturn:
 if __name__ == "__main__":
     words = sys.argv[1:]
     if not words:
-        # Spark would say what is wrong with a query on stderr as well, as JSON.
+        # Spark would also log the error of a query to stderr, as JSON.
         PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
         main(words)

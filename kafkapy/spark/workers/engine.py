@@ -3,7 +3,7 @@ batches.
 
 Runs in the executors' Python workers. Memory is bounded by a fetch and its decoded form, not by the
 range. The driver's Python processes, which Spark starts for each query, import this module too. So
-modules for decoding are imported there only: numba takes longer than all others together.
+modules for decoding are imported by the first read: numba takes longer than all others together.
 """
 
 from __future__ import annotations
@@ -140,11 +140,11 @@ def _without_garbage_collection() -> Iterator[None]:
 def _after_loss(
     cluster: Cluster, options: SourceOptions, rest: OffsetRange, error: ApiError
 ) -> int:
-    """The offset to continue from after a deletion of unread offsets, if that is allowed.
+    """The offset to continue from after a deletion of unread offsets.
 
     Raises:
-        DataLossError: it is not allowed.
-        ApiError: the leader does not tell which offsets are left.
+        DataLossError: `failOnDataLoss` is true.
+        ApiError: the leader does not return the offsets that are left.
     """
     tp = rest.topic_partition
     log_start, log_end = (_told_offset(cluster, tp, place) for place in (EARLIEST, LATEST))
@@ -156,10 +156,10 @@ def _after_loss(
 
 
 def _told_offset(cluster: Cluster, topic_partition: TopicPartition, place: int) -> int:
-    """The first or last offset of a partition; -1 if the partition is gone.
+    """The first or last offset of a partition; -1 if the partition does not exist.
 
     Raises:
-        ApiError: the leader does not tell.
+        ApiError: the leader returns another error.
     """
     found = cluster.list_offsets({topic_partition: place})[topic_partition]
     if found.error is not ErrorCode.NONE and found.error not in _GONE:

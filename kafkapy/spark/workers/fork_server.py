@@ -1,11 +1,12 @@
 """A Python process that has imported the modules of Spark's workers, and forks into workers.
 
-Before a first batch Spark starts five Python processes one after the other. Each imports pyspark,
-most also pyarrow, numpy and kafkapy, and tasks numba. `kafkapy spark-submit` starts the fork server
-while the JVM starts. The program that Spark runs as its Python (`fork_server_launcher`) passes its
-streams, arguments and environment to the fork server, and a forked child becomes the worker. The
-fork server has no threads, because a child would lack them. It ends with its lifeline, a pipe that
-only the JVM holds, or the driver that called `prepare_local_workers`.
+Before a first batch, Spark starts five Python processes one after the other. Each imports pyspark;
+most also import pyarrow, numpy and kafkapy; tasks also import numba. `kafkapy spark-submit` starts
+the fork server while the JVM starts. The program that Spark runs as its Python
+(`fork_server_launcher`) passes its streams, arguments and environment to the fork server, and a
+forked child becomes the worker. The fork server has no threads, because a child would lack them. It
+ends with its lifeline, a pipe that only the JVM holds, or the driver that called
+`prepare_local_workers`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ MODULES: Final = (
     "kafkapy.spark.sink.writer",
     "kafkapy.spark.sink.row_writer",
     "kafkapy.record.columns",
-    "numpy.ma",  # pyarrow, for arrays of numpy's
+    "numpy.ma",  # pyarrow imports it for arrays of numpy
 )
 """The modules that workers import, before or in their first task.
 
@@ -68,18 +69,18 @@ SET_HERE: Final = {
     "PYTHONUNBUFFERED": "YES",  # as the JVM
     "SPARK_PYTHON_RUNTIME": "PYTHON_WORKER",
     "OMP_NUM_THREADS": "1",  # as the JVM for tasks; OpenBLAS starts threads when it is imported
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does pyarrow
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow would start a thread, too
 }
 _FREE: Final = frozenset(
     (
         *("_", "SHLVL", "PWD", "OLDPWD", "PYTHONPATH", "JE_ARROW_MALLOC_CONF"),
-        "_PYSPARK_DRIVER_CONN_INFO_PATH",  # pyspark tells the JVM that it starts
+        "_PYSPARK_DRIVER_CONN_INFO_PATH",  # pyspark passes it to the JVM that it starts
     )
 )
 _FREE_PREFIXES: Final = ("SPARK_", "PYSPARK_", "PYTHON_")
 _NEVER: Final = frozenset(
     (
-        "PYSPARK_EXECUTOR_MEMORY_MB",  # limits of address space: they would count what is shared
+        "PYSPARK_EXECUTOR_MEMORY_MB",  # limits of address space, which would count shared memory
         "PYSPARK_PLANNER_MEMORY_MB",
         "PYSPARK_ENABLE_NAMEDTUPLE_PATCH",  # read when pyspark is imported
         "PYTHON_FAULTHANDLER_DIR",
@@ -131,7 +132,7 @@ def fits(own: Caller, asked: Caller) -> bool:
 
 class _Child(NamedTuple):
     pid: int
-    ended: int  # a file descriptor that is readable when it has
+    ended: int  # a file descriptor that is readable when the child has ended
     launcher: socket.socket
 
 
@@ -148,8 +149,8 @@ class ForkServer:
         self._poller.register(lifeline, select.POLLIN)
 
     def serve(self) -> Caller | None:
-        """Serve launchers. Returns the caller to become in a child, and None at the end of the fork
-        server.
+        """Serve launchers. In a child, returns the caller to become; in the fork server, returns
+        None at its end.
         """
         while True:
             ready = {fd for fd, _ in self._poller.poll()}
@@ -168,7 +169,7 @@ class ForkServer:
         """Fork a requested process, if that is possible."""
         try:
             asked, streams = received(launcher)
-        except (OSError, ValueError):  # it has ended, or is none of ours
+        except (OSError, ValueError):  # the launcher has ended, or is another program
             launcher.close()
             return None
         pid = self._fork(launcher, streams) if fits(self._own, asked) else None
@@ -226,7 +227,7 @@ class ForkServer:
         self._children.remove(child)
 
     def _forget(self, waited_for: int | socket.socket) -> None:
-        with suppress(KeyError):  # it was before
+        with suppress(KeyError):  # already unregistered
             self._poller.unregister(waited_for)
 
 
@@ -287,7 +288,7 @@ def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> St
                 (os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0)
                 for stream in range(_STREAMS)
             ],
-            setsid=True,  # so that Ctrl-C is the JVM's
+            setsid=True,  # so that only the JVM receives Ctrl-C
         )
     except OSError:
         os.close(held)
@@ -311,8 +312,8 @@ def load() -> None:
     gc.enable()
     import numpy as np
 
-    os.register_at_fork(after_in_child=np.random.seed)  # or all workers draw the same numbers
-    raise_open_files_limit()  # as the JVM, and so its children
+    os.register_at_fork(after_in_child=np.random.seed)  # or all have the same random numbers
+    raise_open_files_limit()  # as the JVM does, whose children inherit the limit
 
 
 def has_threads() -> bool:
@@ -335,7 +336,7 @@ def main(path: str, lifeline: int) -> None:
     own = Caller(sys.executable, os.getcwd(), (), dict(os.environ))
     asked = None
     try:
-        os.close(os.pidfd_open(os.getpid()))  # an old kernel has none: better now than later
+        os.close(os.pidfd_open(os.getpid()))  # fail early if the kernel is too old for it
         with socket.socket(socket.AF_UNIX) as listener:
             with_short_name(listener.bind, path)
             listener.listen()

@@ -42,8 +42,8 @@ def encoded(words: list[str]) -> bytes:
 
 
 def with_short_name(bind_or_connect: Callable[[str], None], path: str) -> None:
-    """A short name of the socket at `path`, with a descriptor of its directory: the name has at
-    most 107 bytes, and paths of temporary directories may be longer.
+    """Bind or connect by a short name of the socket at `path`, through a descriptor of its
+    directory: a name has at most 107 bytes, and paths of temporary directories may be longer.
     """
     directory = os.open(os.path.dirname(path), os.O_PATH)
     try:
@@ -53,9 +53,11 @@ def with_short_name(bind_or_connect: Callable[[str], None], path: str) -> None:
 
 
 def is_taken(connection: socket, path: str, words: list[str]) -> bool:
-    """Whether the fork server at `path` forked a worker for these words, and has `connection`."""
+    """Request a worker with these arguments over `connection`. Returns whether the fork server at
+    `path` forked one.
+    """
     try:
-        connection.settimeout(READY_LIMIT_S)  # only until it speaks: it may be dead, or importing
+        connection.settimeout(READY_LIMIT_S)  # for the first reply: it may import modules, or hang
         with_short_name(connection.connect, path)
         if connection.recv(1) != READY:
             return False
@@ -83,7 +85,7 @@ def main(words: list[str]) -> None:
     connection = socket(AF_UNIX, SOCK_STREAM)
     if path is None or not is_taken(connection, path, words):
         os.execv(sys.executable, [sys.executable, *words])
-    os.setpgid(0, 0)  # as pyspark.daemon does: Ctrl-C is the JVM's
+    os.setpgid(0, 0)  # as pyspark.daemon does: only the JVM receives Ctrl-C
     os._exit(exit_status(connection))
 
 

@@ -24,11 +24,11 @@ def prepare_local_workers() -> bool:
     already, if `PYSPARK_PYTHON` names another Python, if another Spark than pyspark's own runs, or
     if the user's cache is not writable.
     """
-    # Workers import this package, and have no need of any of these.
+    # Imported here, because workers import this package and do not need these modules.
     from kafkapy.spark.workers.fork_server_launcher import SOCKET_VARIABLE
 
     if SOCKET_VARIABLE in os.environ:
-        return True  # by `kafkapy spark-submit`, or before
+        return True  # set by `kafkapy spark-submit`, or by an earlier call
 
     from pyspark import SparkContext
 

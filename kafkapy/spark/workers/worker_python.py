@@ -45,7 +45,8 @@ exec {python} "$@"
 def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
     """The executable for workers, which executes `python` with the installed pyspark.
 
-    `python` itself if Spark was not installed by pip for it, or if nothing can be written.
+    Returns `python` itself if Spark was not installed by pip for it, or if `cache_dir` cannot be
+    written.
     """
     installed = installed_spark()
     if installed is None or installed.resolve() != spark_home.resolve():
@@ -61,7 +62,7 @@ def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
     try:
         return str(kept_file(cache_dir, "python", "", text.encode(), executable=True))
     except OSError:
-        return python  # slower, and as good
+        return python  # slower, but equivalent
 
 
 def installed_spark() -> Path | None:
