@@ -58,7 +58,7 @@ def describe_acls(
 
 
 def _member(kind: type[E], code: int) -> E:
-    """The member of a code. That of a later version is named UNKNOWN, as in Kafka's client."""
+    """The member of a code. The code of a later version is named UNKNOWN, as in Kafka's client."""
     try:
         return kind(code)
     except ValueError:
@@ -95,8 +95,8 @@ def create_acls(
 def delete_acls(
     cluster: Cluster, resource: ResourcePattern, entries: Sequence[AccessControlEntry]
 ) -> int:
-    """Remove entries of one resource (none named: all of them). Returns the number of existing
-    ones.
+    """Remove entries of one resource, or all its entries if none are given. Returns the number of
+    removed entries.
 
     Raises:
         ApiError: the first refusal; others may be removed.

@@ -1,4 +1,4 @@
-"""Asks every broker for the groups or transactions that it coordinates."""
+"""Sends a request to every broker, about the groups or transactions that it coordinates."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kafkapy.protocol.schema import Message
 def ask_all(
     cluster: Cluster, request: Message, min_version: int | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the id and the response of each live broker. One that still loads what it coordinates
-    is asked again, until the API timeout.
+    """Yield the id and the response of each live broker. If a broker is still loading its groups or
+    transactions, the request is retried until the API timeout.
 
     Raises:
         ApiError: a broker refused, or is too old.

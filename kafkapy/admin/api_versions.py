@@ -11,7 +11,7 @@ from kafkapy.client.metadata import Broker
 from kafkapy.common.errors import KafkapyError
 from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
 
-# Brokers talk to brokers in these; a broker without them lacks nothing for a client.
+# APIs between brokers. They are not listed as missing for brokers that do not offer them.
 _BETWEEN_BROKERS: Final = frozenset(
     {
         ApiKey.LEADER_AND_ISR,
@@ -23,7 +23,7 @@ _BETWEEN_BROKERS: Final = frozenset(
         ApiKey.ALLOCATE_PRODUCER_IDS,
     }
 )
-# Kafka 3.9's tool does not know these, and says nothing of a broker without them.
+# APIs that Kafka 3.9's tool does not have, and so does not list as missing either.
 _OF_KAFKA_4: Final = frozenset(
     {
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
@@ -31,7 +31,7 @@ _OF_KAFKA_4: Final = frozenset(
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     }
 )
-# What Kafka 3.9's clients know besides: the APIs of KRaft clusters, with their versions.
+# Further APIs of Kafka 3.9's clients, with their versions: those of KRaft clusters.
 _KRAFT: Final = {
     55: ("DescribeQuorum", 0, 2),
     80: ("AddRaftVoter", 0, 0),
@@ -44,7 +44,7 @@ def _name(key: int) -> str:
     return "".join(word.capitalize() for word in ApiKey(key).name.split("_"))
 
 
-# key -> (name, first version, last version): ours, and those that only Kafka's clients speak
+# key -> (name, first version, last version): our APIs, and those that only Kafka's clients have
 KNOWN_APIS: Final[dict[int, tuple[str, int, int]]] = {
     **{key: (_name(key), each.first, each.last) for key, each in API_VERSIONS.items()},
     **_KRAFT,
@@ -57,7 +57,7 @@ class ApiSupport:
     """One API of one broker. `offered` is None if the broker does not have it.
 
     `usable` is the version that our client would choose. If it is None, `node_is` has the reason:
-    "too new" or "too old", or nothing for an unknown API.
+    "too new" or "too old"; it is empty for an unknown API.
     """
 
     key: int

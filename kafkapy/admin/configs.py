@@ -40,7 +40,7 @@ class Resource(NamedTuple):
 
     @property
     def broker_id(self) -> int | None:
-        """The only broker that can answer for the resource, if there is one."""
+        """The broker that has the resource's configs; None if every broker has them."""
         local = self.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and self.name
         return int(self.name) if local else None
 
@@ -71,7 +71,7 @@ class ConfigEntry(NamedTuple):
 def describe_configs(
     cluster: Cluster, resources: Iterable[Resource], *, synonyms: bool = True
 ) -> dict[Resource, list[ConfigEntry]]:
-    """The configs of resources. Those of a broker come from that broker.
+    """The configs of resources. A broker's configs are requested from that broker.
 
     Raises:
         ApiError: the first refusal.
@@ -93,7 +93,7 @@ def describe_configs(
 
 
 def dynamic_only(entries: Iterable[ConfigEntry], resource: Resource) -> list[ConfigEntry]:
-    """The entries that are set dynamically for exactly this resource; all of a logger's."""
+    """The entries that are set dynamically for exactly this resource; for a logger, all entries."""
     if resource.type is ResourceType.BROKER_LOGGER:
         return list(entries)
     if resource.type is ResourceType.BROKER and not resource.name:
@@ -107,7 +107,8 @@ def client_metrics_names(cluster: Cluster) -> list[str]:
     """The subscriptions to clients' metrics, sorted.
 
     Raises:
-        ApiError: the broker refused, or has none (UNSUPPORTED_VERSION: Apache Kafka on ZooKeeper).
+        ApiError: the broker refused, or does not have the API (UNSUPPORTED_VERSION: Apache Kafka
+            in ZooKeeper mode).
     """
     return _names(cluster, ResourceType.CLIENT_METRICS, 0)
 
@@ -151,7 +152,7 @@ def incremental_alter_configs(
 
 def alter_many_configs(cluster: Cluster, changes: Mapping[Resource, ConfigChanges]) -> None:
     """Set and delete keys of many resources. Each broker gets a request for its own configs; all
-    others are in one request. A refusal keeps nobody from being asked.
+    others are in one request. After a refusal, the remaining requests are still sent.
 
     Raises:
         ApiError: the first refusal; other resources may be changed.

@@ -63,8 +63,8 @@ def create_token(
 
 
 def describe_tokens(cluster: Cluster, owners: Iterable[str] | None = None) -> list[DelegationToken]:
-    """The tokens with one of these as owner, requester or renewer, or all (None), by id. Only those
-    that the caller may describe.
+    """The tokens whose owner, requester or renewer is one of `owners` (None: all tokens), by id.
+    Tokens that the caller may not describe are left out.
 
     Raises:
         ApiError: the broker refused.
@@ -118,7 +118,7 @@ def expire_token(cluster: Cluster, hmac: bytes, period_ms: int) -> int:
 
 
 def _owner_and_requester(row: Any) -> tuple[str, str]:
-    """The owner and the requester. Brokers before KIP-373 name no requester: it is the owner."""
+    """The owner and the requester. Brokers before KIP-373 send no requester: it is the owner."""
     owner = principal_of(row.principal_type, row.principal_name)
     kind, name = row.token_requester_principal_type, row.token_requester_principal_name
     return owner, principal_of(kind, name) if name else owner

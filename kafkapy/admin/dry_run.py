@@ -1,4 +1,4 @@
-"""A cluster for dry runs: it is read, and requests that would change it are recorded.
+"""A cluster for dry runs: reads are sent, and requests that would change it are recorded.
 
 Operations run the same code as on a real cluster, so the recorded requests are exact.
 """
@@ -33,7 +33,7 @@ class PlannedRequest(NamedTuple):
 
 
 class DryRunCluster(Cluster):
-    """`requests` has those that would have changed something, in order.
+    """A cluster that does not change. `requests` has the requests that would have changed it.
 
     Their responses have no error and no rows.
     """

@@ -24,7 +24,7 @@ def elect_leaders(
 ) -> dict[TopicPartition, ApiError | None]:
     """Elect the leaders of `partitions` (None: all). Returns None or the error, by partition.
 
-    For all partitions, the brokers leave out those that need no election.
+    With None, the brokers do not return the partitions that need no election.
 
     Raises:
         ApiError: no election was held.

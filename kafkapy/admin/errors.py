@@ -6,7 +6,7 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 
-# What Kafka's clients say of a code when the broker sent no message (`Errors`); the frequent ones.
+# The messages of Kafka's clients for a code without a message (`Errors`); the frequent ones.
 _MESSAGES: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
     ErrorCode.INVALID_TOPIC_EXCEPTION: (
@@ -89,7 +89,7 @@ _MESSAGES: Final = {
 }
 
 _JAVA_PACKAGE: Final = "org.apache.kafka.common.errors."
-# Where the exception's name is not the code's.
+# Exceptions whose names differ from their codes' names.
 _JAVA_NAMES: Final = {
     ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
     ErrorCode.CORRUPT_MESSAGE: "CorruptRecordException",
@@ -113,13 +113,14 @@ def api_error(code: int, message: str | None = None) -> ApiError:
     known = ErrorCode(code)
     if known != code:
         return ApiError(known, message or f"Unknown error code {code}")
-    # kafkapy's brokers send the code's name where they have nothing to add.
+    # kafkapy's brokers send the code's name if they have no message of their own.
     said = message if message != known.name else None
     return ApiError(known, said or _MESSAGES.get(known))
 
 
 def check(code: int, message: str | None = None) -> None:
-    """
+    """Raise the exception for a code, if it is an error.
+
     Raises:
         ApiError: `code` is not NONE.
     """

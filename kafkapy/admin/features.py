@@ -37,10 +37,10 @@ class Features(NamedTuple):
 
 
 def describe_features(cluster: Cluster) -> Features:
-    """The features of any broker.
+    """The features of one broker, which may be any.
 
     Raises:
-        ApiError: no broker answers.
+        ApiError: no broker responds.
     """
     request = ApiVersionsRequest(client_software_name="kafkapy", client_software_version="0.1")
     response = cluster.request(request)
@@ -57,10 +57,10 @@ def describe_features(cluster: Cluster) -> Features:
 def update_features(
     cluster: Cluster, levels: Mapping[str, int], kind: UpgradeType, *, validate_only: bool
 ) -> dict[str, ApiError | None]:
-    """Set levels; 0 disables a feature. Returns the error of each, if it has one.
+    """Set levels; 0 disables a feature. Returns None or the error, by feature.
 
     Raises:
-        ApiError: the controller cannot be asked.
+        ApiError: the controller does not respond.
     """
     rows = [
         FeatureUpdateKey(

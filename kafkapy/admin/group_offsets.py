@@ -19,7 +19,7 @@ from kafkapy.protocol.messages.offset_delete import (
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
 _NO_OFFSET: Final = -1
-# OffsetFetch answers for all topics from this version on (null topics).
+# The first version of OffsetFetch that can request all topics (null topics).
 _ALL_TOPICS_VERSION: Final = 2
 
 
@@ -32,7 +32,7 @@ class CommittedOffset(NamedTuple):
 
 
 def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, CommittedOffset]:
-    """Every committed offset of a group, by topic and partition; none for an unknown group.
+    """Every committed offset of a group, by topic and partition; empty for an unknown group.
 
     Raises:
         ApiError: the coordinator refused.

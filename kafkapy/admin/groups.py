@@ -27,7 +27,7 @@ GROUP_TYPES: Final = (CONSUMER, CLASSIC)
 # The versions of ListGroups that filter by state (KIP-518) and by type (KIP-848).
 _STATES_VERSION: Final = 4
 _TYPES_VERSION: Final = 5
-# "No such group of the new protocol", and "no such protocol": then it is a classic group.
+# The errors for a group that does not use the new protocol, or a broker that does not have it.
 _NOT_NEW: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
 
 
@@ -74,7 +74,7 @@ class GroupDescription:
 def list_groups(
     cluster: Cluster, states: Sequence[str] = (), types: Sequence[str] = ()
 ) -> list[GroupListing]:
-    """The consumer groups of every broker, sorted by id; filters are empty for "any".
+    """The consumer groups of every broker, sorted by id. An empty filter matches all groups.
 
     Raises:
         ApiError: a broker refused, or is too old for a filter.
@@ -89,7 +89,7 @@ def list_groups(
                     group.group_id,
                     group.protocol_type,
                     group.group_state,
-                    # Brokers write it in either case (`GroupType.parse`).
+                    # Brokers write it in upper or lower case (`GroupType.parse`).
                     group.group_type.capitalize(),
                 )
     return [found[group_id] for group_id in sorted(found)]
@@ -196,9 +196,10 @@ def _named_partitions(assignment: Any) -> tuple[TopicPartition, ...]:
 
 
 def raise_if_moved(code: int) -> None:
-    """
+    """Raise the exception for a code, if the caller must retry.
+
     Raises:
-        ApiError: the group has another coordinator now, so the caller must retry.
+        ApiError: the group has another coordinator now.
     """
     if code in MOVED:
         raise ApiError(ErrorCode(code))

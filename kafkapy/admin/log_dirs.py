@@ -117,8 +117,8 @@ def alter_replica_log_dirs(
 ) -> dict[TopicPartition, ApiError]:
     """Move replicas of one broker to the given directories. Returns the refusals.
 
-    A replica that does not exist yet is refused with REPLICA_NOT_AVAILABLE, but the broker
-    remembers the directory.
+    A replica that does not exist yet is refused with REPLICA_NOT_AVAILABLE, but the broker will
+    create it in that directory.
 
     Raises:
         ApiError: the broker cannot be reached, or does not support this.

@@ -17,7 +17,7 @@ USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 
-# How Kafka's tool has the parts of an entity.
+# The order of an entity's parts in Kafka's tool.
 _ORDER: Final = {USER: 0, CLIENT_ID: 1, IP: 2}
 _EXACT: Final = 0
 _DEFAULT: Final = 1

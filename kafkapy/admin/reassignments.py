@@ -21,7 +21,7 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
 
 
 class ReassignmentFailed(KafkapyError):
-    """The message is complete: Kafka's tool prints it without "Error: "."""
+    """A reassignment failed. Kafka's tool prints the message without "Error: "."""
 
 
 class Reassignment(NamedTuple):
@@ -33,11 +33,11 @@ class Reassignment(NamedTuple):
 
 
 def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
-    """Every running reassignment; none if the broker does not support or allow the request, as
-    `topics` needs.
+    """Every running reassignment. The result is empty if the broker does not support or allow the
+    request, because `topics --describe` must not fail then.
 
     Raises:
-        ApiError: anything else.
+        ApiError: any other error.
     """
     try:
         return running_reassignments(cluster)

@@ -21,7 +21,8 @@ def delete_records(
     """Delete the records below each offset (-1: the high watermark). Returns the low watermark or
     the error, by partition.
 
-    Each leader gets a request for its partitions. One that moved is searched until the API timeout.
+    Each leader gets a request for its partitions. If a leader has moved, it is looked up again,
+    until the API timeout.
     """
     results: dict[TopicPartition, int | ApiError] = {}
     pending = dict(offsets)

@@ -9,9 +9,10 @@ from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerRequest
 
 
 def unregister_broker(cluster: Cluster, broker_id: int) -> bool:
-    """Remove the registration of a broker that is gone for good from a KRaft cluster.
+    """Remove the registration of a broker that has left a KRaft cluster permanently.
 
-    Returns False if the cluster has no such API. In ZooKeeper mode a registration ends by itself.
+    Returns False if the cluster does not have the API. In ZooKeeper mode, a registration ends with
+    the broker's session.
 
     Raises:
         ApiError: the cluster refused.

@@ -65,7 +65,7 @@ def alter_scram(
     """Set and delete credentials of one user.
 
     Raises:
-        ApiError: the controller refused; RESOURCE_NOT_FOUND for one that does not exist.
+        ApiError: the controller refused; RESOURCE_NOT_FOUND: a credential to delete does not exist.
     """
     upsertions = []
     for mechanism, credential in sets.items():

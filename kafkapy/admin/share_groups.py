@@ -59,7 +59,7 @@ class ShareGroupDescription:
 
 
 class ShareOffset(NamedTuple):
-    """The start of what is left to deliver, and how much that is; None where it is not known."""
+    """The first offset that is left to deliver, and the lag; None if unknown."""
 
     leader_epoch: int
     start_offset: int | None
@@ -86,7 +86,7 @@ def describe_share_group(cluster: Cluster, group_id: str) -> ShareGroupDescripti
     """One group.
 
     Raises:
-        ApiError: its coordinator refused, or there is no such group.
+        ApiError: its coordinator refused, or the group does not exist.
     """
     request = ShareGroupDescribeRequest(group_ids=[group_id])
     found = cluster.coordinator_request(group_id, request).groups[0]
@@ -139,7 +139,7 @@ def _known(value: int) -> int | None:
 def alter_share_offsets(
     cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, ApiError | None]:
-    """Begin share partitions at these offsets. Returns None or the error, by partition.
+    """Set the start offsets of share partitions. Returns None or the error, by partition.
 
     Raises:
         ApiError: the group has members, or its coordinator refused.

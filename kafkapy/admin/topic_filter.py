@@ -14,15 +14,18 @@ _TOKEN: Final = r"\\.|&&|."
 
 
 class TopicFilter:
-    """Commas mean "or"; spaces and outer quotes are dropped. None matches all, an empty text none:
-    `--delete --topic "$UNSET"` must not delete everything.
+    """A filter of topic names. Commas mean "or"; spaces and outer quotes are dropped.
+
+    None matches all topics. An empty text matches no topic: `--delete --topic "$UNSET"` must not
+    delete everything.
     """
 
     def __init__(self, text: str | None, exclude_internal: bool = False) -> None:
-        """
+        """Compile the regular expression.
+
         Raises:
-            ConfigError: the text is not a regular expression, or one that Python would read in
-                another way than Java.
+            ConfigError: the text is not a regular expression, or Python would read it in another
+                way than Java.
         """
         text = ".*" if text is None else text
         self.text = text.strip().replace(",", "|").replace(" ", "").strip("\"'")
@@ -46,7 +49,7 @@ class TopicFilter:
 
 
 def _has_set_operation(text: str) -> bool:
-    """Whether a set has an operator or another set in it, which are letters to Python."""
+    """Whether a set contains an operator or another set, which Python would read as characters."""
     is_inside = False
     for token in re.findall(_TOKEN, text, re.DOTALL):
         if is_inside and token in ("[", "&&"):

@@ -96,7 +96,7 @@ def describe_transaction(cluster: Cluster, transactional_id: str) -> Transaction
         ApiError: TRANSACTIONAL_ID_NOT_FOUND, or its coordinator refused.
     """
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    # A broker without transactions has no coordinator for them, and the search would take long.
+    # Without transactions, brokers have no coordinator for them, and its search would take long.
     cluster.channel().version_for(request)
     response = cluster.coordinator_request(transactional_id, request, key_type=TRANSACTION_KEY_TYPE)
     coordinator = find_coordinator(cluster, transactional_id, TRANSACTION_KEY_TYPE)
@@ -131,7 +131,7 @@ def describe_producers(
     """The producers of a partition at a replica (None: the leader), by id.
 
     Raises:
-        ApiError: there is no such partition, or the broker refused.
+        ApiError: the partition does not exist, or the broker refused.
     """
     topic = TopicRequest(name=partition.topic, partition_indexes=[partition.partition])
 
@@ -175,7 +175,7 @@ def abort_transaction(
         topics=[
             WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])
         ],
-        # A partition that never saw a marker knows no coordinator.
+        # It is -1 if the partition has had no marker yet.
         coordinator_epoch=max(coordinator_epoch, 0),
     )
 
@@ -188,7 +188,7 @@ def abort_transaction(
 
 
 def _at_leader(cluster: Cluster, partition: TopicPartition, ask: Callable[[int], Any]) -> Any:
-    """Ask a partition's leader, and look it up again while the asked broker no longer leads."""
+    """Call `ask` with a partition's leader. Retries look up the leader again."""
 
     def try_once() -> Any:
         try:

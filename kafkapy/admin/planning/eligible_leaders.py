@@ -17,7 +17,7 @@ from kafkapy.protocol.messages.describe_topic_partitions import (
     TopicRequest,
 )
 
-# How many partitions a response describes (`--partition-size-limit-per-response`).
+# The number of partitions in a response (`--partition-size-limit-per-response`).
 PAGE_SIZE: Final = 2000
 
 
@@ -31,13 +31,13 @@ class EligibleLeaders(NamedTuple):
 def eligible_leaders(
     cluster: Cluster, topics: Iterable[str], page_size: int = PAGE_SIZE
 ) -> dict[TopicPartition, EligibleLeaders]:
-    """Eligible leaders by partition, as far as known; none from a broker without the API.
+    """Eligible leaders by partition, as far as known; empty if the broker does not have the API.
 
     Raises:
         ApiError: no response.
     """
     served = cluster.channel().api_versions
-    # Brokers of ZooKeeper mode have no such leaders. Those of kafkapy serve the API nevertheless.
+    # Brokers in ZooKeeper mode have no eligible leaders, although kafkapy's serve the API.
     if ApiKey.DESCRIBE_TOPIC_PARTITIONS not in served or ApiKey.LEADER_AND_ISR in served:
         return {}
     found: dict[TopicPartition, EligibleLeaders] = {}

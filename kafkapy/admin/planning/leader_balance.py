@@ -30,8 +30,8 @@ class Leaders:
             self.counts[leader] += 1
 
     def settle(self) -> None:
-        """Choose a leader where it was removed: of the replicas with data, the broker with fewest
-        leaders.
+        """Choose a leader for each partition whose leader was removed: of the replicas with data,
+        the one on the broker with the fewest leaders.
         """
         for row, leader in enumerate(self._leaders):
             if leader is None:

@@ -31,7 +31,7 @@ def level(
         fullest = [broker_id for broker_id in free if loads[broker_id] == most]
         ways = (_straight(loads, source, movable) for source in fullest)
         way = next(filter(None, ways), []) or _chain(loads, fullest[0], movable, settled)
-        # From the end, so that no broker is ever given more than it can hold.
+        # From the end, so that each broker in between gives an item before it takes one.
         for giver, taker in reversed(list(pairwise(way))):
             item = movable(giver, taker)
             assert item is not None, (giver, taker)
@@ -53,7 +53,9 @@ def _chain(
     movable: Callable[[int, int], _Item | None],
     settled: set[int],
 ) -> list[int]:
-    """The shortest path to a broker with at least two items less. Without one, `settled` grows."""
+    """The shortest path to a broker with at least two items less. Without one, all brokers reached
+    are added to `settled`.
+    """
     came_from = {source: source}
     queue = deque([source])
     limit = loads[source] - 2

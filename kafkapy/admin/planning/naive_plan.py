@@ -1,4 +1,4 @@
-"""The plan of Kafka's `--generate`: places every topic anew, regardless of moves.
+"""The plan of Kafka's `--generate`: a new placement of every topic, regardless of moves.
 
 `ReassignPartitionsCommand.calculateAssignment`: each topic is assigned like a new topic, with the
 replication factor of its first partition.

@@ -22,7 +22,7 @@ class RackSpread:
         self._limits: dict[int, int] = {}
 
     def limit(self, replication_factor: int) -> int:
-        """The largest number of a partition's replicas that a rack must hold."""
+        """The smallest limit of replicas per rack with which all replicas of a partition fit."""
         known = self._limits.get(replication_factor)
         if known is None:
             known = 1
@@ -36,7 +36,7 @@ class RackSpread:
         return self._room(self.limit(replication_factor)) == replication_factor
 
     def counts(self, replicas: Collection[int]) -> dict[str, int]:
-        """Replicas by rack; racks without one are left out."""
+        """The number of replicas by rack. Racks without replicas are left out."""
         found: dict[str, int] = {}
         for broker_id in replicas:
             rack = self.rack_of[broker_id]
@@ -73,7 +73,7 @@ class RackSpread:
     def may_move(
         self, replicas: Collection[int], replication_factor: int, source: int, target: int
     ) -> bool:
-        """Whether a well spread partition stays so if a replica moves from source to target."""
+        """Whether a well spread partition stays well spread if a replica moves to the target."""
         leaving, joining = self.rack_of[source], self.rack_of[target]
         if leaving == joining:
             return True

@@ -27,9 +27,7 @@ class ReplicaTable:
         self._factors: list[int] = []
 
     def add(self, tp: TopicPartition, current: Sequence[int], replication_factor: int) -> None:
-        """Add a partition with its replicas. Those on other brokers than the given ones must
-        move.
-        """
+        """Add a partition with its replicas. Replicas on brokers outside the plan must move."""
         here = [broker_id for broker_id in current if broker_id in self.loads]
         for broker_id in here:
             self.loads[broker_id] += 1
@@ -60,11 +58,11 @@ class ReplicaTable:
                 self.loads[broker_id] += 1
 
     def level(self) -> None:
-        """Balance the loads as far as racks allow. Moves newly placed replicas first, in chains
-        too, then retained ones.
+        """Balance the loads as far as racks allow. Newly placed replicas move first, in chains too,
+        then retained replicas.
 
-        Of retained ones, partition 0 of each topic moves first, then partition 1, so that a broker
-        gets a few partitions of every topic.
+        Of the retained replicas, those of partition 0 of each topic move first, then those of
+        partition 1, so that a broker gets a few partitions of every topic.
         """
         placed: dict[int, dict[int, None]] = {broker_id: {} for broker_id in self.loads}
         staying: dict[int, dict[int, None]] = {broker_id: {} for broker_id in self.loads}
@@ -102,7 +100,7 @@ class ReplicaTable:
             placed[source].pop(row, None)
             staying[source].pop(row, None)
             placed[target][row] = None
-            # Behind the others: no partition moves twice while another could move once.
+            # To the end of the order: no partition moves twice while another could move once.
             for broker_id in self._stays[row]:
                 staying[broker_id].pop(row)
                 staying[broker_id][row] = None
@@ -132,8 +130,8 @@ class ReplicaTable:
         return max(ranked)[3]
 
     def _least_loaded(self, heap: list[tuple[int, int]], taken: Sequence[int]) -> tuple[int, int]:
-        """(load, broker) of the least loaded broker without a replica. Loads never decrease
-        here.
+        """(load, broker) of the least loaded broker that is not in `taken`. Loads never decrease
+        during `fill`'s placements.
         """
         passed = []
         while True:
