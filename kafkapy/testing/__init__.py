@@ -1,4 +1,4 @@
-"""A real Kafka for your tests: `KafkaBroker`; pytest finds fixtures (`kafkapy.pytest_plugin`).
+"""A real Kafka broker for tests: `KafkaBroker`. pytest loads fixtures from `kafkapy.pytest_plugin`.
 
 with KafkaBroker() as broker:
     broker.create_topic("orders", partitions=3)

@@ -1,4 +1,4 @@
-"""A broker in a process of its own, on a free port and a directory that goes away."""
+"""A broker in a process of its own, on a free port and with a temporary directory."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from kafkapy.tools.local.background import Launched
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0
 DEFAULTS: Final[Mapping[str, str]] = {
-    "listeners": "PLAINTEXT://127.0.0.1:0",  # the system gives a free port
+    "listeners": "PLAINTEXT://127.0.0.1:0",  # the system assigns a free port
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
 
 
 class KafkaBroker:
-    """One broker; keeps its records while it is stopped, killed and started again, until `close`.
+    """One broker. It keeps its records when it is stopped, killed and started again, until `close`.
 
-    It ends with this process, however that ends. Fixed: `log_dir`, and `output`, the file that has
-    its log. `properties` are those of server.properties and win over `DEFAULTS`. Without a
-    `log_dir` it has a temporary one.
+    The broker ends with this process, however this process ends. `properties` are those of
+    server.properties, and take precedence over `DEFAULTS`. Without a `log_dir`, the broker has a
+    temporary one. `output` is the file with its log. Neither path changes.
     """
 
     def __init__(
@@ -47,31 +47,31 @@ class KafkaBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients find it: the same address for all its life, from its first start on."""
+        """The broker's address. It is known after the first start, and does not change."""
         if self._address is None:
             raise ConfigError("The broker has no address before it has started")
         return self._address
 
     @property
     def pid(self) -> int:
-        """Of its process."""
+        """The id of the broker's process."""
         return self._running().process.pid
 
     @property
     def is_running(self) -> bool:
         return self._launched is not None and self._launched.process.poll() is None
 
-    # its life
+    # lifecycle
 
     def start(self) -> Self:
-        """Start it, again or for the first time; returns when it serves.
+        """Start the broker, for the first time or again. Returns when it serves clients.
 
         Raises:
-            ConfigError: a property is wrong, or it did not come up; with the end of its log.
+            ConfigError: a property is wrong, or the broker did not start; with the end of its log.
         """
         if self.is_running:
             return self
-        self._forget()  # one that ended by itself
+        self._forget()  # a process that ended by itself
         words = [f"--override={key}={value}" for key, value in self._properties.items()]
         self._launched = broker_processes.launch(words, self.output, is_ours=True)
         try:
@@ -91,27 +91,27 @@ class KafkaBroker:
         return self
 
     def stop(self) -> None:
-        """Stop it as an operator does: cleanly, its logs flushed.
+        """Stop the broker cleanly, as an operator does. Its logs are flushed.
 
         Raises:
-            ConfigError: it does not run, or did not end in time and was killed.
+            ConfigError: the broker does not run, or did not end in time and was killed.
         """
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill the broker as a power cut does: nothing is flushed, nobody is told."""
+        """Kill the broker, as in a power cut: it flushes nothing, and notifies no other process."""
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Suspend the broker: connections stay and nobody answers, until `resume`."""
+        """Suspend the broker until `resume`. Its connections stay open, and it does not respond."""
         self._running().process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue the broker after `pause`."""
         self._running().process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
-        """End it, and forget all that it wrote into its temporary directory."""
+        """End the broker, and delete its temporary directory."""
         if self.is_running:
             self._end(signal.SIGKILL if self._is_temporary else signal.SIGTERM)
         self._forget()
@@ -132,12 +132,12 @@ class KafkaBroker:
     ) -> None:
         self.close()
 
-    # its topics
+    # topics
 
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> str:
-        """Create a topic; its name.
+        """Create a topic. Returns its name.
 
         Raises:
             ApiError: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_CONFIG, ...
@@ -148,15 +148,15 @@ class KafkaBroker:
         return name
 
     def records(self, topic: str, read_committed: bool = True) -> list[Record]:
-        """All records of a topic as it is now, by partition and offset; without those of
-        transactions that were not committed.
+        """All present records of a topic, by partition and offset. With `read_committed`, records
+        of transactions that were not committed are left out.
 
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION.
         """
         return read_topic(self.bootstrap_servers, topic, read_committed)
 
-    # ours
+    # internals
 
     @property
     def _is_temporary(self) -> bool:
@@ -169,7 +169,7 @@ class KafkaBroker:
 
     def _end(self, sent: signal.Signals) -> None:
         launched = self._running()
-        launched.process.send_signal(signal.SIGCONT)  # a paused one hears of nothing else
+        launched.process.send_signal(signal.SIGCONT)  # a paused process handles no other signal
         launched.process.send_signal(sent)
         try:
             launched.process.wait(STOP_LIMIT_S)

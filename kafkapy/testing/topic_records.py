@@ -16,7 +16,7 @@ _POLL_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as a consumer sees it; a timestamp is ms since the epoch."""
+    """A record as a consumer receives it. `timestamp_ms` is since the epoch."""
 
     partition: int
     offset: int
@@ -27,31 +27,32 @@ class Record:
 
 
 def read_topic(servers: str, topic: str, read_committed: bool) -> list[Record]:
-    """All records of a topic as it is now, by partition and offset.
+    """All present records of a topic, by partition and offset.
 
     Raises:
-        ApiError: UNKNOWN_TOPIC_OR_PARTITION; REQUEST_TIMED_OUT, the broker does not give them.
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION; REQUEST_TIMED_OUT: not all records were read within
+            `READ_LIMIT_S`.
     """
     with Cluster(servers) as cluster:
         found = cluster.metadata([topic], refresh=True).topics[topic]
     if found.error is not ErrorCode.NONE:
         raise ApiError(found.error, f"Topic '{topic}' does not exist")
     records: list[Record] = []
-    # Imported only here: whoever brings a client of his own has no use for librdkafka.
+    # Imported only here: tests with a client of their own do not need librdkafka.
     import confluent_kafka
 
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": servers,
-            "group.id": "kafkapy.testing",  # librdkafka wants one; nothing is committed
+            "group.id": "kafkapy.testing",  # librdkafka requires one; nothing is committed
             "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",  # of records that are deleted meanwhile
+            "auto.offset.reset": "earliest",  # if records are deleted meanwhile
             "enable.partition.eof": True,
             "isolation.level": "read_committed" if read_committed else "read_uncommitted",
             "log_level": 0,
         }
     )
-    first = confluent_kafka.OFFSET_BEGINNING  # not 0: retention may have deleted that
+    first = confluent_kafka.OFFSET_BEGINNING  # not 0: retention may have deleted offset 0
     try:
         consumer.assign(
             [confluent_kafka.TopicPartition(topic, index, first) for index in found.partitions]
