@@ -33,9 +33,9 @@ class PlannedRequest(NamedTuple):
 
 
 class DryRunCluster(Cluster):
-    """A cluster that does not change. `requests` has the requests that would have changed it.
+    """A cluster that records the requests that would change it in `requests`, in order.
 
-    Their responses have no error and no rows.
+    These requests are not sent. Their responses have no error and no rows.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:

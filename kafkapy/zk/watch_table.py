@@ -1,4 +1,4 @@
-"""The watches of one ZooKeeper session, which its client must remember.
+"""The watches of one ZooKeeper session, which its client must keep.
 
 A server removes a connection's watches with the connection. After a reconnection the client sets
 them again, by kind: those on a node's data, on a missing node, and on children.
@@ -12,7 +12,7 @@ from kafkapy.zk.zookeeper import Watch, WatchEvent, WatchKind
 
 
 class WatchOn(Enum):
-    """Kinds of changes that a watch waits for."""
+    """Kinds of changes that fire a watch."""
 
     DATA = "data"
     ABSENCE = "absence"

@@ -5,7 +5,7 @@
      +-- NodeExists        the node to create is there already
      +-- BadVersion        a conditional set, delete or check met another data version
      +-- NotEmpty          the node to delete has children
-     +-- SessionExpired    the session is over: its ephemerals are gone, nothing can be done with it
+     +-- SessionExpired    the session is over, with its ephemerals; it cannot be used any more
      +-- ConnectionLoss    the answer was lost: the write may or may not have happened
      +-- StoreUnavailable  the embedded store cannot write its file: nothing happened
 

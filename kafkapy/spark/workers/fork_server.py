@@ -312,7 +312,7 @@ def load() -> None:
     gc.enable()
     import numpy as np
 
-    os.register_at_fork(after_in_child=np.random.seed)  # or all have the same random numbers
+    os.register_at_fork(after_in_child=np.random.seed)  # or all workers draw the same numbers
     raise_open_files_limit()  # as the JVM does, whose children inherit the limit
 
 

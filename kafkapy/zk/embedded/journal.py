@@ -1,11 +1,11 @@
 """The file of the embedded store: a snapshot of the tree, then one frame for each write.
 
-A frame is `u32 length, u32 CRC-32 of the payload, payload`, big-endian, the payload JSON: one
-transaction, or a list of those made durable together. Every append is forced to disk
-before a reply is sent, so a crash can damage only the last frame: recovery truncates at the first
-incomplete frame. After any other damage the store does not start, since a cluster must not lose
-topics silently. Each recovery writes a new snapshot. When the file has doubled, the next appends
-write a new snapshot too, one slice each, because a whole snapshot at once would delay all clients.
+A frame is `u32 length, u32 CRC-32 of the payload, payload`, big-endian. The payload is JSON: one
+transaction, or a list of transactions that are made durable together. Every append is forced to
+disk before a reply is sent, so a crash can damage only the last frame: recovery truncates at the
+first incomplete frame. After any other damage the store does not start, since a cluster must not
+lose topics silently. Each recovery writes a new snapshot. When the file has doubled, the next
+appends write a new snapshot too, one slice each, because a whole one would delay all clients.
 
 Format 2 adds the data of a ZooKeeper server: ACLs, sessions, null data. Format 1 is read as well.
 """

@@ -259,7 +259,8 @@ class KazooZooKeeper:
         names = self._config.chroot.split("/")[1:]
         for depth in range(1, len(names) + 1):
             path = "/" + "/".join(names[:depth])
-            # Checked first: without permission to create, the error comes even if the node exists.
+            # Checked first: ZooKeeper refuses a client without permission to create nodes, even if
+            # the node exists.
             if await session.send(path, wire.Exists(path, None)) is None:
                 with contextlib.suppress(NodeExists):
                     await session.send(path, wire.Create(path, None, self._acl(path), 0))

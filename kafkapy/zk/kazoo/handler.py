@@ -41,7 +41,7 @@ class BufferedSocket:
         return len(self._data) - self._position
 
     def send(self, data: Any) -> int:
-        """Send bytes. Returns the number of those sent."""
+        """Send bytes. Returns the number of bytes sent."""
         return self._socket.send(data)
 
     def setblocking(self, blocking: bool) -> None:

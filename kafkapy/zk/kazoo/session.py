@@ -5,10 +5,10 @@ kazoo reads and writes in a thread of its own. Everything here runs on the event
 to the loop. kazoo's retries, recipes and watches are not used, because Kafka needs more:
 
 - A request whose answer was lost is sent again, in order, once the session is connected again.
-- kazoo forgets the watches of a lost connection. `SetWatches` sets them again, and the server fires
+- kazoo drops the watches of a lost connection. `SetWatches` sets them again, and the server fires
   those whose node changed meanwhile.
-- kazoo replaces an expired session by itself. Here a session ends for good, since its ephemerals
-  and watches are lost.
+- kazoo replaces an expired session by itself. Here, a session is not replaced, because its
+  ephemerals and watches are lost.
 """
 
 from __future__ import annotations

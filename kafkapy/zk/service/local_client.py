@@ -118,7 +118,7 @@ class LocalZooKeeper:
         return self._session_id
 
     def flush(self) -> None:
-        """Handle the replies and notifications in the server's queue; then call the watches."""
+        """Handle the queued replies and notifications; then call the watches that fired."""
         fired: list[tuple[Watch, WatchEvent]] = []
         self._cutter.feed(self._connection.take())
         while (frame := self._cutter.next_frame()) is not None:

@@ -95,7 +95,7 @@ def identity_of(scheme: str, auth: bytes, address: str) -> Identity | None:
     """The identity that `addauth` adds; None if the scheme is not served."""
     if scheme == "digest":
         text = auth.decode(errors="replace")
-        # SHA-1 is ZooKeeper's; what is stored in ACLs must match.
+        # ZooKeeper uses SHA-1, and the digests in ACLs must match.
         digest = hashlib.sha1(text.encode(), usedforsecurity=False).digest()
         return "digest", f"{text.partition(':')[0]}:{base64.b64encode(digest).decode()}"
     return ("ip", address) if scheme == "ip" else None
