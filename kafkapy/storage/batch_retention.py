@@ -51,8 +51,8 @@ class CleanedTransactions:
         return False
 
     def on_marker(self, header: BatchHeader, batch: Buffer) -> bool:
-        """Whether the marker's transaction has no data left, so that the marker may be removed in
-        time.
+        """Whether the marker's transaction has no data left, so that the marker may be removed
+        after its delete horizon.
         """
         self._begin_up_to(header.last_offset)
         record = next(batch_records(batch, header), None)
@@ -115,7 +115,7 @@ class BatchRetention:
         return self._retain_messages(header, batch)
 
     def _retain_marker(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
-        """Remove a marker some time after the last data of its transaction."""
+        """Set a delete horizon if the transaction has no data left; remove the marker after it."""
         without_data = self._transactions.on_marker(header, batch)
         horizon = header.delete_horizon_ms
         is_due = without_data and horizon is not None and horizon <= self._now_ms
@@ -165,7 +165,7 @@ class BatchRetention:
         return rebuild_batch(header, records, delete_horizon_ms=horizon_ms)
 
     def _emptied(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
-        """The retained part of a batch without its records."""
+        """The batch without its records, if it holds an active producer's last state; or None."""
         if not self._is_last_of_producer(header):
             return None
         return batch if header.record_count == 0 else rebuild_batch(header, [])

@@ -1,7 +1,7 @@
 """The small text files of a log directory: checkpoints, metadata and the clean-shutdown marker.
 
 Every file is written to `<file>.tmp`, forced to disk and renamed, so it has the old or the new
-content, never a mixture. Anything else is damage, and raises MalformedFile.
+content, never a mixture. A file in any other format is damaged: reading it raises MalformedFile.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERSION: Final = "0"
 
 
 class MalformedFile(KafkapyError):
-    """A small file does not have its format."""
+    """A small file is not in the expected format."""
 
 
 class MetaProperties(NamedTuple):
@@ -175,6 +175,6 @@ def read_clean_shutdown(fs: FileSystem, path: str) -> int | None:
     try:
         found = orjson.loads(text).get("brokerEpoch", -1)
     except (orjson.JSONDecodeError, AttributeError):
-        # Its presence is what counts: Kafka wrote it empty before version 3.8.
+        # Only its presence matters: Kafka wrote it empty before version 3.8.
         return -1
     return found if isinstance(found, int) else -1

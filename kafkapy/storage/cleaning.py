@@ -81,7 +81,7 @@ class CleaningPlan:
 def plan_cleaning(
     log: UnifiedLog, first_dirty_offset: int, first_uncleanable_offset: int, now_ms: int
 ) -> CleaningPlan:
-    """Plan a cleaning of `log`, which may be appended to meanwhile.
+    """Plan a cleaning of `log`. Records may be appended to the log during the cleaning.
 
     Raises:
         LogDirFailure, or ApiError CORRUPT_MESSAGE from a transaction index.
@@ -145,7 +145,8 @@ class Cleaning:
         """Clean in small steps, for a caller that uses no thread."""
         plan = self.plan
         self._check()
-        # After a crash, files of a cleaning that was given up would say that this one was not done.
+        # After a crash, `.cleaned` files of an earlier, failed cleaning would mark this one's
+        # `.swap` files as unfinished (`finish_swaps`).
         self._remove_cleaned()
         offsets = self._new_map()
         yield from self._index(offsets)
@@ -172,10 +173,11 @@ class Cleaning:
         return clean[-1] - plan.config.delete_retention_ms if clean else 0
 
     def _index(self, offsets: OffsetMap) -> Iterator[None]:
-        """Note the last offset of each dirty key, until the map is full."""
+        """Record the last offset of each dirty key, until the map is full."""
         plan = self.plan
         start = plan.first_dirty_offset
-        # Whose marker is not met here would seem to be aborted for good.
+        # Transactions that ended before `start` are left out: their markers are not read here, so
+        # their producers would look aborted to the end.
         transactions = CleanedTransactions(t for t in plan.aborted if t.last_offset >= start)
         for source in plan.sources:
             if source.next_base_offset <= start:
@@ -184,7 +186,7 @@ class Cleaning:
                 if not self._index_batch(offsets, transactions, header, batch):
                     return
                 yield
-            # Offsets may end before the next segment begins: they are all known now.
+            # The last batch may end before the next segment begins. The whole segment is indexed.
             offsets.latest_offset = max(offsets.latest_offset, source.next_base_offset - 1)
 
     def _index_batch(
@@ -214,9 +216,12 @@ class Cleaning:
         return True
 
     def _batches(self, source: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """The batches of a segment. A damaged one raises ApiError: a part of it that is encoded
-        again would have a valid CRC. (Kafka's cleaner does not validate it.) So does one that
-        claims to go beyond the segment: what comes after it would not be kept.
+        """The batches of a segment.
+
+        Raises:
+            ApiError: a batch is damaged, and its re-encoded part would get a valid CRC (Kafka's
+                cleaner does not validate it). Or a batch claims to extend beyond the segment, and
+                the bytes after its header would be lost.
         """
         self._check()
         file = self.fs.open(source.path)
@@ -302,7 +307,7 @@ class Cleaning:
         )
 
     def _append(self, target: LogSegment, kept: Buffer) -> None:
-        """Append the result of `retain`: one batch, or several from one of an old format."""
+        """Append the result of `retain`: one batch, or the v2 batches of one old-format batch."""
         view = memoryview(kept)
         for position, header in iter_headers(view):
             target.append(
@@ -326,7 +331,8 @@ class Cleaning:
         return None if found is None else found.size
 
     def discard(self) -> None:
-        """Remove the `.cleaned` files, because the log changed during the cleaning, or it failed.
+        """Remove the `.cleaned` files, because the log changed during the cleaning, or the cleaning
+        failed.
 
         A file that cannot be removed now is removed by the next cleaning, or at the next start.
         The directory may be gone, or belong to a new log of the same name.

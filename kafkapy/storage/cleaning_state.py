@@ -5,7 +5,7 @@
 | idle        | a cleaning may begin, unless pauses are counted          | `begin`               |
 | in progress | a worker thread reads the closed segments                | `abort`, `end`        |
 | aborted     | the thread ends at its next batch; its result is dropped | `end`                 |
-| paused(n)   | no cleaning may begin; n pauses, counted beside the rest | n times `resume`      |
+| paused(n)   | no cleaning may begin; n is counted beside other states  | n times `resume`      |
 
 Kafka's `abortAndPauseCleaning` waits for the cleaner's thread, because that thread replaces the
 segments. Here the event loop alone replaces them (`LogCleaner.commit`), and never after an abort.
@@ -24,8 +24,8 @@ class LogCleaningAborted(KafkapyError):
 class CleaningState:
     """The state of one log. Changed in the event loop; the cleaning's thread reads `is_aborted`.
 
-    `truncated_to`: the lowest base offset of the active segment after truncations that the
-    cleaner's checkpoint does not have yet; None if it has all.
+    `truncated_to`: the lowest base offset of the active segment after truncations that are not
+    in the cleaner's checkpoint yet; None if all are.
     """
 
     __slots__ = ("_pauses", "in_progress", "is_aborted", "truncated_to")
@@ -45,12 +45,12 @@ class CleaningState:
         self.in_progress = True
 
     def end(self) -> bool:
-        """The cleaning has ended; False if it was aborted."""
+        """End the cleaning. Returns False if it was aborted."""
         aborted, self.in_progress, self.is_aborted = self.is_aborted, False, False
         return not aborted
 
     def abort(self) -> None:
-        """End a cleaning in progress, if there is one (`abortCleaning`)."""
+        """Abort the cleaning in progress, if any (`abortCleaning`)."""
         self.is_aborted = self.in_progress
 
     def pause(self) -> None:
@@ -64,8 +64,8 @@ class CleaningState:
         self._pauses -= 1
 
     def truncate(self, offset: int) -> None:
-        """Note a truncation after which the active segment begins at `offset`: everything from
-        there on is dirty.
+        """Record a truncation after which the active segment begins at `offset`. Everything from
+        `offset` on is dirty.
         """
         self.abort()
         known = self.truncated_to

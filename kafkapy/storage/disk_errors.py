@@ -44,7 +44,7 @@ def disk_error(
 
 @contextmanager
 def disk(log_dir: str) -> Iterator[None]:
-    """Convert what the disk raises inside (`disk_error`)."""
+    """Convert an OSError raised in this context (`disk_error`)."""
     try:
         yield
     except OSError as error:

@@ -19,8 +19,8 @@ _OPEN_FILES: Final = 256
 
 class DurableFiles:
     """Writes durable files. `write` and `fsync_dir` return when the change is durable, except
-    inside `together`. `make_room` closes files that can be opened again, for what must not fail
-    for lack of a descriptor.
+    inside `together`. `make_room` closes files that can be opened again. It is called when
+    descriptors are short.
     """
 
     def __init__(self, fs: FileSystem, make_room: Callable[[], None] = lambda: None) -> None:
@@ -46,7 +46,7 @@ class DurableFiles:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Delay the writes inside until the caller's `commit` of each directory."""
+        """Delay the writes in this context until the caller's `commit` of each directory."""
         self._is_open = True
         try:
             yield
@@ -109,5 +109,5 @@ class DurableFiles:
         finally:
             for file in written:
                 file.close()
-        # Over a file that was there already, ext4 makes each rename wait.
+        # On ext4, each rename waits if it replaces an existing file.
         self._fs.rename_all([(path + TEMPORARY_SUFFIX, path) for path in files])

@@ -12,7 +12,7 @@ from kafkapy.storage.filesystem import TEMPORARY_SUFFIX, File, FileSystem, read_
 EMBEDDED_STORE_FILE: Final = "embedded-store"
 """The file of a broker, in its first log directory."""
 
-_UNSYNCED_BYTES_MAX: Final = 1 << 20  # of a rewrite: the fsync at its end has no more to do
+_UNSYNCED_BYTES_MAX: Final = 1 << 20  # in a rewrite: the most its last fsync has to write
 
 
 class EmbeddedStoreFile:
@@ -29,7 +29,7 @@ class EmbeddedStoreFile:
         self._file: File | None = None
         self._size = 0
         self._rewrite: Rewrite | None = None
-        self._is_renamed = False  # and may have its old content again after a crash
+        self._is_renamed = False  # and the rename is not durable yet
 
     def read(self) -> bytes:
         if not self._fs.stat(self._path):
@@ -57,15 +57,15 @@ class EmbeddedStoreFile:
         return self._rewrite
 
     def replaced_by(self, temporary: str) -> None:
-        """A rewrite is complete in its file. Raises OSError: this one stays."""
+        """Replace this file with a complete rewrite. After an OSError this file stays."""
         self._close_file()
         self._fs.rename(temporary, self._path)
         self._is_renamed = True
-        with suppress(OSError):  # the next append tries again, and says so
+        with suppress(OSError):  # the next append tries again, and raises it
             self._sync_name()
 
     def close(self) -> None:
-        """Close the file, and abandon a rewrite; the next append opens it again."""
+        """Close the file, and abandon a rewrite. The next append opens the file again."""
         if self._rewrite is not None:
             self._rewrite.abandon()
         self._close_file()

@@ -36,7 +36,7 @@ _SCAN_BYTES: Final = 1 << 20
 _LENGTH_MIN: Final = 14
 _MAGICS: Final = (2, 1, 0)
 
-# base offset, length, magic and last offset delta of a v2 batch: what a search by offset needs.
+# The fields of a v2 batch for a search by offset: base offset, length, magic, last offset delta.
 _SEARCH_HEADER: Final = struct.Struct(">qi4xb6xi")
 
 
@@ -50,8 +50,8 @@ def open_files_for_logs(descriptors: int) -> int:
 class FilePool:
     """Bounds the number of open files, by the second-chance rule in order of opening.
 
-    Fixed: `fs`, and `durable` for writes that must survive a crash of the machine. At most
-    `held_max` more files are kept open, for unsent records.
+    `durable` writes files that must survive a crash of the machine. At most `held_max` more files
+    are kept open, for unsent records.
     """
 
     def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
@@ -75,7 +75,7 @@ class FilePool:
             except OSError as error:
                 if error.errno not in SHORTAGES or not self._opened:
                     raise
-                # Connections have taken the descriptors: a log can do without some of its own.
+                # Connections use the descriptors. Close a log's file, which can be opened again.
                 self._close_oldest()
         self._opened[records] = None
         return file
@@ -99,7 +99,7 @@ class FilePool:
         """A duplicate of an open file.
 
         Raises:
-            OSError: of `disk_errors.NO_DESCRIPTORS`, there are too many of them.
+            OSError: one of `disk_errors.NO_DESCRIPTORS`; too many files are held.
         """
         if len(self._held) >= self.held_max:
             raise OSError(errno.EMFILE, "too many files are held for clients that do not read")
@@ -123,7 +123,7 @@ class FileRecords:
         self.size = size
         self.recently_used = False
         self.cuts: tuple[int, ...] = ()  # the sizes to which it was truncated
-        self.closings = 0  # by the owner: since the last one, `path` was this file's
+        self.closings = 0  # calls of `close_handle`: `path` may name another file after one
         self._file: File | None = None
         self._held: weakref.ref[HeldFile] | None = None
 
@@ -173,7 +173,7 @@ class FileRecords:
         return self.handle().pread(size, position)
 
     def region(self, position: int, size: int) -> bytes | FileRegion:
-        """`size` bytes from `position`, to be sent. A long span is not read here."""
+        """`size` bytes from `position`, to be sent. A long span is not read: it is a region."""
         if size < REGION_BYTES_MIN:
             return self.read(position, size)
         return FileRegion(self, position, size)
@@ -206,7 +206,7 @@ class FileRecords:
         self.handle().fsync()
 
     def close_handle(self) -> None:
-        """Close the file, which may be renamed then. The next use opens it again."""
+        """Close the file, so that it can be renamed. The next use opens it again."""
         self.closings += 1
         self.give_back()
 
@@ -218,7 +218,8 @@ class FileRecords:
             file.close()
 
     def find(self, target: int, position: int) -> tuple[int, int, int] | None:
-        """(position, size, base offset) of the first batch from `position` on to reach `target`.
+        """(position, size, base offset) of the first batch from `position` on that ends at or after
+        the offset `target`; None if there is none.
 
         Raises:
             ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
@@ -283,8 +284,10 @@ class FileRecords:
 
 
 class HeldFile:
-    """A duplicate of a segment's descriptor, shared by all regions that wait to be sent. With one
-    descriptor for each row, one request for many rows took every descriptor of the process.
+    """A duplicate of a segment's descriptor, shared by all unsent regions of the segment.
+
+    With one descriptor per region, one Fetch request with many entries used all descriptors of
+    the process.
     """
 
     __slots__ = ("__weakref__", "file")
@@ -297,7 +300,7 @@ class HeldFile:
 
 
 class RegionGone(OSError):
-    """The bytes of a region are not in its file any more, by no fault of the disk."""
+    """The bytes of a region are no longer in its file, although the disk works."""
 
 
 class FileRegion:
@@ -305,8 +308,8 @@ class FileRegion:
 
     Its length is the number of unsent bytes. A region that cannot be sent at once must be held
     (`hold`), because the segment may be closed or deleted, and its name reused. Without `hold` it
-    can be sent until its owner closes the file. Nothing of it is sent after a truncation below its
-    end: its place may have other records.
+    can be sent until its owner closes the file. After a truncation below its end, no more of it is
+    sent, because other records may be at that position.
     (`org.apache.kafka.common.record.FileRecords.writeTo`.)
     """
 
@@ -371,8 +374,7 @@ def scan_batches(
 ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """(position, header, bytes) of every whole batch of `file` in [position, end).
 
-    Read in big pieces. Ends where the rest is shorter than its batch claims. The CRC is not
-    checked.
+    Reads large pieces. Ends at a batch that claims more bytes than remain. The CRC is not checked.
 
     Raises:
         ApiError: CORRUPT_MESSAGE on bytes that cannot begin a batch.

@@ -1,7 +1,7 @@
 """The FileSystem port and its production adapter: the one pure module that may use `os`.
 
-A verb is one system call (or the shortest safe sequence of them) and raises `OSError` as the system
-does. Its callers decide what a failure means, and when data must be durable.
+Each method is one system call (or the shortest safe sequence of them) and raises `OSError` as the
+system does. The callers decide how to handle a failure, and when data must be durable.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class FileSystem(Protocol):
         ...
 
     def list(self, path: str) -> list[Entry]:
-        """The names of a directory. One that another thread removes meanwhile may be left out."""
+        """The names of a directory. A name that is removed meanwhile may be missing."""
         ...
 
     def stat(self, path: str) -> Entry | None:
@@ -227,7 +227,7 @@ class OsFileSystem:
                 try:
                     entries.append(_entry(item.name, item.stat()))
                 except FileNotFoundError:
-                    if item.is_symlink():  # to a disk that is not there
+                    if item.is_symlink():  # to a missing disk
                         raise
         return entries
 
@@ -252,9 +252,9 @@ class OsFileSystem:
     def remove_tree(self, path: str) -> None:
         try:
             if os.path.islink(path):
-                os.unlink(path)  # what it leads to is not the broker's, as in Kafka
+                os.unlink(path)  # its target is not the broker's, as in Kafka
                 return
-            # Seldom needed, and with all its archive formats slow to import.
+            # Rarely needed, and slow to import, because it imports all archive formats.
             import shutil
 
             shutil.rmtree(path)
@@ -303,17 +303,17 @@ def _at_once(do: Callable[[T], None], things: Sequence[T]) -> None:
         do(things[0])
         return
 
-    # Tools that only read files start sooner without it.
+    # Imported here, so that tools that only read files start sooner.
     from concurrent.futures import wait
 
     def do_share(number: int) -> None:
         for thing in things[number::_FSYNC_THREADS]:
             do(thing)
 
-    # A share each: to hand over every single thing would cost the loop more than the waiting.
+    # One task per thread: a task per item costs the event loop more than the wait for the disk.
     numbers = range(min(_FSYNC_THREADS, len(things)))
     shares = [_threads().submit(do_share, number) for number in numbers]
-    # After a failure the caller may close the files: no thread may still use them.
+    # Wait for all threads: after a failure the caller may close the files.
     wait(shares)
     for share in shares:
         share.result()

@@ -35,7 +35,7 @@ def close_logs(fs: FileSystem, logs: Sequence[UnifiedLog], now_ms: int) -> None:
     for the file system's journal thousands of times.
 
     Raises:
-        LogDirFailure or OSError: the disk fails; some may be closed.
+        LogDirFailure or OSError: the disk fails; some logs may be closed.
     """
     handles = {log: handle for log in logs if (handle := log.finish()) is not None}
     FlushHandle.fsync_together(fs, list(handles.values()))

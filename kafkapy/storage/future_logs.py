@@ -1,8 +1,8 @@
 """Logs that move to another directory of the same broker (KIP-113, Kafka's future replicas).
 
 The copy grows in `<topic>-<partition>.<id>-future` of the other directory until it is complete.
-Then it replaces the log, and the old directory is deleted. A copy that was interrupted by a stop is
-started again from the beginning.
+Then it replaces the log, and the old directory is deleted. If the broker stops during a copy, the
+next start begins the copy again.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class LogDirectories(Protocol):
         ...
 
     def put_log(self, log: UnifiedLog) -> None:
-        """Make a log serve its partition."""
+        """Put a log into service for its partition."""
         ...
 
     def write_rows(self, copy: UnifiedLog) -> None:
-        """Write the checkpoints of the directory of a copy that takes its log's place now."""
+        """Write the checkpoints of the directory of a copy that is about to replace its log."""
         ...
 
     def checkpoint_all(self) -> None:
@@ -81,9 +81,9 @@ class FutureLogs:
         """Move a log to the directory `path`. If the log is there already, its move is cancelled.
 
         Raises:
-            ApiError: LOG_DIR_NOT_FOUND; KAFKA_STORAGE_ERROR of an offline directory;
+            ApiError: LOG_DIR_NOT_FOUND; KAFKA_STORAGE_ERROR for an offline directory;
                 INVALID_TOPIC_EXCEPTION if the partition's name is invalid;
-                REPLICA_NOT_AVAILABLE if there is no log yet, which will be created there.
+                REPLICA_NOT_AVAILABLE if the log does not exist yet; it will be created there.
             LogDirFailure: the directory fails.
         """
         path = path.rstrip("/")
@@ -107,8 +107,8 @@ class FutureLogs:
             logger.info("Moving log %s from %s to %s", topic_partition, current.log_dir, path)
 
     def cancel(self, topic_partition: TopicPartition) -> None:
-        """Delete a copy, if there is one. A power cut does not bring it back: the next start would
-        begin the move again.
+        """Delete a copy, if there is one. The deletion is durable: if a power cut undid it, the
+        next start would begin the move again.
 
         Raises:
             LogDirFailure: its directory fails.
@@ -137,8 +137,8 @@ class FutureLogs:
     def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
         """Replace a log with its copy. Returns None if the copy is not complete yet.
 
-        The copy takes over what the log knows of producers: batches that may be sent again,
-        verifications, and markers above the high watermark. Its snapshot has none of them.
+        The copy takes over the log's producer state: batches that may be sent again,
+        verifications, and markers above the high watermark. The copy's snapshot has none of them.
 
         Raises:
             LogDirFailure: one of the two directories fails.
@@ -149,24 +149,24 @@ class FutureLogs:
         future.close(now_ms)
         future.update_high_watermark(current.high_watermark)
         future.maybe_increment_log_start_offset(current.log_start_offset, "move of its log")
-        future.probe()  # what follows must not stop half-way
+        future.probe()  # the steps below must not stop half-way
         source = current.log_dir
         log = self._adopt(future, current)
         log.producers.take_over(current.producers)
         log.first_unstable_offset = current.first_unstable_offset
         for epoch, start_offset in current.epochs.entries():
-            # An epoch of which there is no record yet is no copy's.
+            # A copy does not have an epoch without records.
             if epoch > log.epochs.latest:
                 log.assign_epoch_start(epoch, start_offset)
         log.update_high_watermark(current.high_watermark)
         log.maybe_increment_log_start_offset(current.log_start_offset, "move between directories")
         self._directories.checkpoint_all()
-        current.log_dir = source  # of a flush that is under way
+        current.log_dir = source  # for the errors of a flush in progress
         logger.info("Moved log %s from %s to %s", topic_partition, source, log.log_dir)
         return log
 
     def abandon(self, log_dir: str) -> None:
-        """Drop the copies in a failed directory, and those of its logs."""
+        """Drop the copies in a failed directory, and the copies of logs in it."""
         for topic_partition, future in list(self.logs.items()):
             current = self._directories.logs.get(topic_partition)
             if log_dir in (future.log_dir, None if current is None else current.log_dir):
@@ -175,13 +175,13 @@ class FutureLogs:
                 future.abandon()
 
     def close(self) -> None:
-        """Close the files. The copies are started again at the next start."""
+        """Close the files. The next start begins the copies again."""
         for future in self.logs.values():
             future.abandon()
         self.logs.clear()
 
     def resume(self, unfinished: Sequence[TopicPartition], path: str) -> None:
-        """Start the moves to a directory again that the last stop interrupted."""
+        """Begin the moves to a directory again, after the last stop interrupted them."""
         for topic_partition in unfinished:
             if topic_partition in self._directories.logs:
                 self.move(topic_partition, path)
@@ -204,7 +204,7 @@ class FutureLogs:
                 with disk(log_dir):
                     write_atomically(self._fs, path, encode_partition_metadata(current.topic_id))
         except StorageShortage:
-            # A move that was refused must not begin at the next start.
+            # A refused move must not begin at the next start.
             now_ms = self._clock.time_ms()
             self._dirs[log_dir].discard(self._fs, topic_partition, directory, unique, now_ms)
             raise
@@ -225,7 +225,7 @@ class FutureLogs:
             self._fs.fsync_dir(future.log_dir)
         del self.logs[future.topic_partition]
         directories.take_out(current)
-        # A failure of the other directory is the replica's from here on.
+        # From here on, the replica fails with the new directory.
         current.log_dir = future.log_dir
         log = directories.open_log(
             future.topic_partition, future.log_dir, directory, future.log_end_offset
@@ -235,8 +235,8 @@ class FutureLogs:
 
 
 def _follow_truncation(current: UnifiedLog, future: UnifiedLog, now_ms: int) -> None:
-    """Truncate a copy at its end or start, as the log was truncated meanwhile."""
-    # Epochs do not tell: what replaced the records may be of the same one.
+    """Apply truncations of a log, at its end or start, to its copy."""
+    # Leader epochs do not show it: the new records may have the same epoch.
     end = current.local.truncated_to
     if end is not None:
         if end < future.log_end_offset:

@@ -66,7 +66,7 @@ class FlushHandle:
         finally:
             for file in self._files:
                 file.close()
-        # A log that was deleted or moved meanwhile has its names elsewhere.
+        # The directory of a log that was deleted or moved meanwhile has another name.
         with suppress(FileNotFoundError):
             self.local.pool.fs.fsync_dir(self.directory)
 
@@ -88,8 +88,8 @@ class FetchDataInfo:
     size limit.
 
     `first_entry_incomplete`: even the first batch is larger than the limit, so there are no
-    records. `aborted_transactions` by first offset; None unless requested. `span` has the bytes or,
-    of a read `in_place`, a region of the file.
+    records. `aborted_transactions` by first offset; None unless requested. `span` is the bytes or,
+    for a read `in_place`, a region of the file.
     """
 
     span: bytes | FileRegion
@@ -114,8 +114,8 @@ class LocalLog:
 
     `unflushed` has the closed segments whose indexes are not flushed. An index is flushed when its
     segment is closed. `on_lowered` is called when a truncation has lowered the recovery point.
-    `truncated_to` is the lowest end of a truncation that a move has not followed yet; None if it
-    has followed all.
+    `truncated_to` is the lowest end of the truncations that a move to another directory has not
+    applied to its copy yet; None if there are none.
     """
 
     __slots__ = (
@@ -155,8 +155,8 @@ class LocalLog:
         self.on_lowered: Callable[[], None] = lambda: None
 
     def new_segment(self, base_offset: int, now_ms: int) -> LogSegment:
-        """Create an empty segment and make it the active one. If that fails, its files go:
-        the old one may grow past the offset of their names, and would end there after a restart.
+        """Create an empty segment and make it the active one. If that fails, its files are removed:
+        the old segment may grow past their base offset, and would end there after a restart.
         """
         jitter = self.config.segment_jitter_ms
         jitter_ms = self.random.below(min(jitter, self.config.segment_ms)) if jitter else 0
@@ -190,15 +190,15 @@ class LocalLog:
                 self._force_finished(active)
             return self.new_segment(base_offset, now_ms)
         active.records.close_handle()
-        segment = self.new_segment(base_offset, now_ms)  # of the same files, as a rule
+        segment = self.new_segment(base_offset, now_ms)  # usually with the same files
         if segment.base_offset != active.base_offset:
             self.remove([active])
         return segment
 
     def _force_finished(self, segment: LogSegment) -> None:
-        """Force a closed segment to disk that recovery will not read again, since its batches are
-        flushed. It would not see aborted transactions that are lost, preallocated bytes, or index
-        entries of batches that a crash or a truncation has dropped.
+        """Force a closed segment to disk. Its batches are flushed, so recovery does not read it
+        again, and would not find lost aborted transactions, preallocated bytes, or index entries of
+        batches that a crash or a truncation has dropped.
         """
         fs = self.pool.fs
         for path in segment.file_paths():
@@ -273,7 +273,7 @@ class LocalLog:
         self.pool.fs.open(self.segments.active.records.path).close()
 
     def probe_truncation(self, offset: int) -> int:
-        """The log end offset that `truncate_to` would leave. Fails where that would stop half-way.
+        """The log end offset after `truncate_to`. Raises the errors that would stop it half-way.
 
         Raises:
             OSError: descriptors are short.
@@ -288,9 +288,10 @@ class LocalLog:
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Keep only batches wholly below `offset`.
 
-        The log ends where these do, so a follower fetches again what is missing below `offset`: a
-        batch that holds it, or batches that a cleaning removed for later ones, which are dropped.
-        (Kafka's log ends at `offset`, until a restart finds where the batches end.)
+        The log ends where these batches end, so a follower fetches the missing offsets below
+        `offset` again. They are missing if a batch holds `offset`, or if a cleaning removed batches
+        in favour of later ones, which are dropped. (Kafka's log ends at `offset`, until a restart
+        finds the end of the batches.)
         """
         self.truncations += 1
         self.remove(self.segments.above(offset))
@@ -372,13 +373,13 @@ class LocalLog:
         return FlushHandle(self, files, snapshots)
 
     def _small_files(self, snapshots: Sequence[str]) -> list[str]:
-        """The files to flush that are not of batches."""
+        """The files to flush that hold no batches."""
         indexes = [path for segment in self.unflushed for path in segment.file_paths()[1:]]
         return [path for path in (*snapshots, *indexes) if self.pool.fs.stat(path) is not None]
 
     def flush_now(self, snapshots: Sequence[str]) -> None:
-        """Force to disk, here and now, what `flush_handle` would. If descriptors are short, files
-        of segments are closed: what was appended before must not fail for lack of one.
+        """Force the files of `flush_handle` to disk in this thread. If descriptors are short, files
+        of segments are closed: records that are already appended must not fail for lack of one.
         """
         try:
             self._force(snapshots, lambda: None)
@@ -400,14 +401,14 @@ class LocalLog:
         fs.fsync_dir(self.directory)
 
     def mark_flushed(self, handle: FlushHandle) -> bool:
-        """Move the recovery point after a flush. Returns False if the log was truncated meanwhile:
-        a file may have been written again since.
+        """Advance the recovery point after a flush. Returns False if the log was truncated
+        meanwhile, because a file may have been written again since.
         """
         if handle.truncations != self.truncations:
             return False
         self.unflushed = [s for s in self.unflushed if s not in handle.segments]
         offset = handle.offset
-        # One that was closed meanwhile recovery must read again, though its batches are flushed.
+        # Recovery must read a segment that was closed meanwhile, though its batches are flushed.
         if self.unflushed and (following := self.segments.above(self.unflushed[0].base_offset)):
             offset = min(offset, following[0].base_offset - 1)
         self.recovery_point = max(self.recovery_point, offset)

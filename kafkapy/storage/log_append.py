@@ -122,9 +122,9 @@ def fetched_batches(
 ) -> list[tuple[int, BatchHeader]]:
     """(position, header) of the whole batches from a leader, without an incomplete last one.
 
-    They end before the first one of a later epoch than the leader's. A leader sends from its file:
-    if it is replaced meanwhile, the rest may be batches of the next leader, which need not follow
-    the beginning (KAFKA-18723).
+    They end before the first batch of a later epoch than the leader's. A leader sends from its
+    file: if it is replaced meanwhile, the rest may be batches of the next leader, which need not
+    continue the batches before them (KAFKA-18723).
 
     Raises:
         ApiError: CORRUPT_MESSAGE for a bad CRC, offsets that go back, a count beyond them, or a
@@ -143,11 +143,11 @@ def fetched_batches(
                 f" {leader_epoch}",
             )
         validate_crc(records, position, header)
-        # A compressed set of an old format names its last offset only.
+        # The header of a compressed set of an old format has only its last offset.
         first = header.last_offset
         if header.magic == MAGIC:
             first = header.base_offset
-            # Compaction takes records out of a batch, and leaves its offsets.
+            # Compaction removes records from a batch, and keeps its offset range.
             if not 0 <= header.record_count <= header.last_offset_delta + 1 > 0:
                 raise ApiError(
                     ErrorCode.CORRUPT_MESSAGE,

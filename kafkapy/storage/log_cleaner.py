@@ -124,7 +124,7 @@ class LogCleaner:
                 clean_bytes += segment.size
             if following.base_offset <= dirty:
                 continue
-            # Of one that a full map left half dirty, both numbers have the whole, as in Kafka.
+            # A segment that a full map left half dirty counts in both numbers, as in Kafka.
             cleanable_bytes += segment.size
             if segment.size and (first := segment.first_timestamp) > 0:
                 oldest = first if oldest is None else min(oldest, first)
@@ -143,15 +143,16 @@ class LogCleaner:
         start = log.log_start_offset
         known = self._offsets(log.log_dir).get(log.topic_partition, start)
         if known > log.log_end_offset:
-            # Other records come there: without a note they would count as clean one day.
+            # New records will reach this offset. Without this note they would count as clean.
             self._note(log, start)
         return known if start <= known <= log.log_end_offset else start
 
     def truncated(self, log: UnifiedLog) -> None:
-        """Note that what comes after a truncation is dirty (`maybeTruncateCheckpoint`).
+        """Record that a truncated log is dirty from its active segment on
+        (`maybeTruncateCheckpoint`).
 
         Raises:
-            LogDirFailure, StorageShortage: it is not noted.
+            LogDirFailure, StorageShortage: it is not recorded.
         """
         self._begin_by(log, log.segments.active.base_offset)
 
@@ -160,7 +161,7 @@ class LogCleaner:
             self._note(log, offset)
 
     def _note(self, log: UnifiedLog, offset: int) -> None:
-        """Set where the dirty part of a log begins. If that is not written, it does not count."""
+        """Set and write the first dirty offset of a log. If the write fails, nothing changes."""
         offsets = {**self._offsets(log.log_dir), log.topic_partition: offset}
         self._write(log.log_dir, offsets)
         self._checkpoints[log.log_dir] = offsets
@@ -177,7 +178,7 @@ class LogCleaner:
         return known
 
     def forget(self, log: UnifiedLog) -> None:
-        """Remove a deleted log. A later one of its name is dirty from its beginning.
+        """Remove a deleted log. A later log of the same name is dirty from its beginning.
 
         Raises:
             LogDirFailure: its directory fails.
@@ -185,7 +186,8 @@ class LogCleaner:
         self._uncleanable.discard(log.topic_partition)
         offsets = self._offsets(log.log_dir)
         if offsets.pop(log.topic_partition, 0):
-            # With the deletion, which is done by now: refused, it would stay halted for good.
+            # Written together with the deletion, which is already done. If this were refused for
+            # lack of a descriptor, the controller would halt the deletion of the topic.
             with disk(log.log_dir):
                 path = f"{log.log_dir}/{CLEANER_CHECKPOINT}"
                 log.local.pool.durable.write(path, encode_offsets(self._live(offsets)))
@@ -207,7 +209,7 @@ class LogCleaner:
         if not self._end(cleaning):
             return False
         try:
-            with disk(log.log_dir):  # recovery takes a gap above the recovery point for damage
+            with disk(log.log_dir):  # recovery treats a gap above the recovery point as damage
                 self._manager.checkpoint_recovery_points_of(log.log_dir)
             for cleaned in cleaning.cleaned:
                 old = [self._source(log, source.base_offset) for source in cleaned.sources]
@@ -273,7 +275,7 @@ class LogCleaner:
 
 
 def _log_cleaned(cleaning: Cleaning, now_ms: int) -> None:
-    """Kafka's log line: `mb` read, in the time of both passes."""
+    """Write Kafka's log line, with the MB that were read and the time of both passes."""
     stats = cleaning.stats
     mb = stats.bytes_read / 2**20
     elapsed_s = max(now_ms - cleaning.plan.now_ms, 1) / 1000

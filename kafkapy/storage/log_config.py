@@ -62,13 +62,13 @@ class LogConfig:
             ConfigError: an override is unknown or not allowed.
         """
         given = validate_topic_configs(overrides)
-        # Each is of its config's type, by `validate_topic_configs`.
+        # `validate_topic_configs` has checked that each value has its config's type.
         values: dict[str, Any] = {}  # type: ignore[explicit-any]
         for item in fields(cls):
             key = _DEFAULT[item.name.replace("_", ".")]
             value = given[key.name] if key.name in given else _inherited(key, broker_defaults)
             values[item.name] = tuple(value) if isinstance(value, list) else value
-        # The deprecated limit counts only where the newer two were left alone (KIP-937).
+        # The deprecated limit applies only where a newer one is not set (KIP-937).
         limit = values["message_timestamp_difference_max_ms"]
         for name in ("message_timestamp_before_max_ms", "message_timestamp_after_max_ms"):
             if values[name] == LONG_MAX:

@@ -59,8 +59,8 @@ class LogDir:
         unique_hex: str,
         now_ms: int,
     ) -> None:
-        """Rename the directory of a log that could not be created, and remove it later. It stays if
-        the disk does not let it go.
+        """Rename the directory of a log that could not be created, and remove it later. If the
+        rename fails, the directory stays.
         """
         path = f"{self.path}/{log_names.delete_dir_name(topic_partition, unique_hex)}"
         try:
@@ -87,7 +87,7 @@ def load_log_dir(
 
     Raises:
         LogDirFailure: the disk fails, or a required checkpoint cannot be read.
-        ConfigError: the directory contains one that is not Kafka's.
+        ConfigError: the directory contains a directory that is not Kafka's.
     """
     fs, path = pool.fs, log_dir.path
     try:
@@ -185,12 +185,14 @@ def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartitio
 
 
 def choose_log(first: UnifiedLog, second: UnifiedLog) -> tuple[UnifiedLog, UnifiedLog]:
-    """Of the logs of one partition in two directories, the log, and the one that it does not need:
-    a creation failed before there was a topic id, or a crash came just when a copy had taken its
-    log's place. (Kafka refuses to start.)
+    """Choose between the logs of one partition in two directories. Returns the log to use, and the
+    other one.
+
+    The other log remains if a creation failed before the log had a topic id, or if the broker
+    crashed just after a copy had replaced its log. (Kafka refuses to start.)
 
     Raises:
-        ConfigError: both may be the log.
+        ConfigError: either may be the log to use.
     """
     for log, other in ((first, second), (second, first)):
         if (other.topic_id.is_zero and other.log_end_offset == 0) or _has_all_of(log, other):
@@ -202,8 +204,8 @@ def choose_log(first: UnifiedLog, second: UnifiedLog) -> tuple[UnifiedLog, Unifi
 
 
 def _has_all_of(log: UnifiedLog, other: UnifiedLog) -> bool:
-    """Whether `log` has the last batch of `other`. Then it has those before it, too. Where one has
-    no records, the end must be the same, and the topic.
+    """Whether `log` has the last batch of `other`, and so the batches before it. If one of them
+    has no records, both must have the same end and topic.
     """
     end = other.log_end_offset
     if max(log.log_start_offset, other.log_start_offset) == log.log_end_offset == end:

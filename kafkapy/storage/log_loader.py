@@ -141,11 +141,11 @@ class LogLoader:
             return []
 
     def _find_epochs(self, epochs: LeaderEpochCache) -> None:
-        """Read the epochs before the first known one from the batches, whose headers name them.
+        """Read the epochs before the first known one from the batch headers.
 
-        `leader-epoch-checkpoint` may be lost. Or a power cut undid a deletion of records, and the
-        log begins before its first epoch: a follower that truncates it to there would have batches
-        without epochs, and not find where its log parts from its leader's.
+        `leader-epoch-checkpoint` may be lost. Or a power cut undid a deletion of records, so that
+        the log begins before its first epoch. If a follower truncated such a log to the part
+        without epochs, it could not find where its log diverges from its leader's.
         """
         known = epochs.entries()
         first = known[0][1] if known else self._local.log_end_offset
@@ -164,8 +164,8 @@ class LogLoader:
                 epochs.assign(epoch, start_offset)
 
     def _open_segments(self) -> SnapshotFiles:
-        """Open segments with a `.log`, remove indexes without one, and note the indexes to
-        rebuild.
+        """Open segments with a `.log`, remove indexes without a `.log`, and collect the segments
+        whose indexes must be rebuilt.
         """
         fs, directory = self._pool.fs, self._directory
         sizes: dict[int, dict[str, int]] = {}
@@ -254,8 +254,8 @@ class LogLoader:
         )
 
     def _index(self, segment: LogSegment, producers: ProducerLog) -> Recovered:
-        """Rebuild the indexes of a segment: also that of transactions, if it is corrupt. Where
-        batches cannot be read it stays so, since aborted records must not look committed.
+        """Rebuild the indexes of a segment, including a corrupt transaction index. If batches
+        cannot be read, it stays corrupt, because aborted records must not look committed.
         """
         before = None
         if not segment.transaction_index.is_sane() and not damage_of(segment):
@@ -346,7 +346,7 @@ class LogLoader:
         if not self._parameters.had_clean_shutdown:
             return
         if not snapshots.offsets and end > log_start_offset:
-            # Kafka does not read a whole log for unknown producers.
+            # As in Kafka: the whole log is not read to find unknown producers.
             for offset in sorted({*sorted(bases)[-2:], end}):
                 producers.take_snapshot(offset)
             return

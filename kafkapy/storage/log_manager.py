@@ -39,9 +39,9 @@ from kafkapy.storage.unified_log import UnifiedLog
 
 logger = logging.getLogger("kafka.log.LogManager")
 
-# Logs that are closed together at a shutdown; each opens some four files for it.
+# Logs that are closed together at a shutdown. Closing opens about four files of each.
 _CLOSED_AT_ONCE: Final = 64
-# Logs that are checked for old segments at a time: half a millisecond.
+# Logs that are checked for old segments in one step, of half a millisecond.
 _RETAINED_AT_ONCE: Final = 50
 
 
@@ -122,13 +122,13 @@ class LogManager:
         """Load and recover every log; `topic_configs` are the topics' overrides.
 
         Raises:
-            ConfigError: a directory contains one that is not Kafka's.
+            ConfigError: a directory contains a directory that is not Kafka's.
             LogDirFailure: no directory could be loaded.
         """
         for topic, overrides in topic_configs.items():
             self._configs.set_overrides(topic, overrides)
         unfinished: list[UnifiedLog] = []
-        # What loading corrects it would correct again after a crash: one wait for all of it.
+        # After a crash, loading would make the same corrections again, so one wait is enough.
         with self.together():
             for path, log_dir in list(self._dirs.items()):
                 with self._failing(path):
@@ -136,7 +136,7 @@ class LogManager:
                                          self._producers, self._clock.time_ms())  # fmt: skip
                     unfinished += filter(None, map(self._put_loaded, found))
                     logger.info("Loaded %d logs in %s", len(found), path)
-        # From now on a crash can tell a log without a row from a checkpoint that was lost.
+        # After this, recovery can distinguish a log without an entry from a lost checkpoint.
         self.checkpoint_recovery_points()
         for path, log_dir in list(self._dirs.items()):
             with self._failing(path):
@@ -162,7 +162,7 @@ class LogManager:
         Raises:
             ApiError: KAFKA_STORAGE_ERROR when the log may be in an offline directory,
                 INVALID_TOPIC_EXCEPTION when no directory can be named after the partition.
-            LogDirFailure: the directory chosen fails.
+            LogDirFailure: the chosen directory fails.
         """
         log = self.logs.get(topic_partition)
         if log is None:
@@ -184,10 +184,10 @@ class LogManager:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make logs created or deleted and leader epochs begun inside durable at its end, with one
-        wait.
+        """Make logs that are created or deleted in this context, and new leader epochs, durable at
+        its end, with one wait.
 
-        `on_log_dir_failure` is called for a directory that fails then, as in a background task.
+        If a directory fails at the end, `on_log_dir_failure` is called, as in a background task.
         """
         durable = self._pool.durable
         try:
@@ -207,7 +207,7 @@ class LogManager:
         try:
             log = self.open_log(topic_partition, log_dir.path, directory)
         except (LogDirFailure, StorageShortage):
-            # The next attempt may take another directory, and the partition would be in both.
+            # The next attempt may choose another directory; the partition would be in both.
             unique = self._random.bytes(16).hex()
             self._pool.durable.forget(directory)
             log_dir.discard(self._fs, topic_partition, directory, unique, self._clock.time_ms())
@@ -228,8 +228,8 @@ class LogManager:
         ).load()  # fmt: skip
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Take a log out of service, with its copy in another directory. A power cut does not bring
-        it back, since the controller forgets a deleted topic.
+        """Take a log, and its copy in another directory, out of service. That is durable, because
+        the controller keeps no record of a deleted topic.
 
         Raises:
             LogDirFailure: a directory fails.
@@ -240,14 +240,14 @@ class LogManager:
             self.take_out(log)
 
     def put_log(self, log: UnifiedLog) -> None:
-        """Make a log serve its partition."""
+        """Put a log into service for its partition."""
         self.logs[log.topic_partition] = log
         self._dirs[log.log_dir].logs += 1
-        # By its name: a log that refers to itself would never be freed.
+        # Refers to the log by its partition: a log that refers to itself would never be freed.
         log.local.on_lowered = partial(self._lowered, log.topic_partition, log.log_dir)
 
     def _put_loaded(self, log: UnifiedLog) -> UnifiedLog | None:
-        """Make a log serve its partition. Returns the one of two directories that is none."""
+        """Put a loaded log into service. If two directories have one, return the other."""
         other = self.logs.get(log.topic_partition)
         chosen, unfinished = (log, None) if other is None else choose_log(other, log)
         self.put_log(log)
@@ -255,7 +255,7 @@ class LogManager:
         return unfinished
 
     def _lowered(self, topic_partition: TopicPartition, log_dir: str) -> None:
-        """Write the checkpoints that a truncation lowers. The truncation is half done."""
+        """Write the checkpoints that a truncation lowers. Called while the truncation runs."""
         self.checkpoint_recovery_points_of(log_dir)
         log = self.logs.get(topic_partition)
         if log is not None:
@@ -302,8 +302,8 @@ class LogManager:
                 self.checkpoint_recovery_points_of(path)
 
     def checkpoint_recovery_points_of(self, log_dir: str) -> None:
-        """Write `recovery-point-offset-checkpoint` of one directory. Recovery does not read what
-        lies below, so a truncation must lower it, and a cleaning raise it, before they go on.
+        """Write `recovery-point-offset-checkpoint` of one directory. Recovery does not read
+        batches below it, so a truncation must lower it, and a cleaning raise it, beforehand.
 
         Raises:
             OSError: it is not written.
@@ -334,8 +334,8 @@ class LogManager:
         self._dirs[log_dir].checkpointed = {log.topic_partition for log in logs}
 
     def forget_rows(self, topic_partition: TopicPartition, log_dir: str) -> None:
-        """Remove what the checkpoints of a directory say of a log that is there no more, before
-        another one of its name comes: a crash would believe them.
+        """Remove the checkpoint entries of a log that has left a directory, before a new log of the
+        same name is created. After a crash they would be applied to the new log.
 
         Raises:
             LogDirFailure, StorageShortage: they are not written.
@@ -345,8 +345,8 @@ class LogManager:
                 self._checkpoint_all_of(log_dir)
 
     def write_rows(self, copy: UnifiedLog) -> None:
-        """Write the checkpoints of the directory of a copy that takes its log's place now. After a
-        crash they must have its start, and nothing of a log that is there no more.
+        """Write the checkpoints of the directory of a copy that is about to replace its log. After
+        a crash they must have the copy's start, and no entries of logs that have left.
 
         Raises:
             LogDirFailure, StorageShortage: they are not written.
@@ -377,12 +377,12 @@ class LogManager:
     # background work
 
     def retention_slices(self, now_ms: int) -> Iterator[int]:
-        """Delete old segments, of some logs at each step. Yields the number of each step."""
+        """Delete old segments, of some logs in each step. Yields the number deleted in each."""
         logs = list(self.logs.values())
         for start in range(0, len(logs), _RETAINED_AT_ONCE):
             deleted = 0
             for log in logs[start : start + _RETAINED_AT_ONCE]:
-                # Some were perhaps deleted since the step before.
+                # The log may have been deleted since the previous step.
                 if self.logs.get(log.topic_partition) is log:
                     with self._failing(log.log_dir, True):
                         deleted += log.delete_old_segments(now_ms)
@@ -397,7 +397,7 @@ class LogManager:
 
     def flush_due_logs(self, now_ms: int) -> Iterator[FlushTask]:
         """Flush tasks for logs that rolled since their last flush, or whose `flush.ms` has passed.
-        Each holds descriptors until it is done, so the next one is made after it.
+        Each holds descriptors until it is done, so the next one is created after that.
         """
         for log in list(self.logs.values()):
             rolled = log.local.unflushed
@@ -405,7 +405,7 @@ class LogManager:
                 log.log_end_offset > log.recovery_point
                 and now_ms - log.last_flush_ms >= log.config.flush_ms
             )
-            # Some were perhaps deleted since the step before.
+            # The log may have been deleted since the previous step.
             if (rolled or due) and self.logs.get(log.topic_partition) is log:
                 task = None
                 with self._failing(log.log_dir, True):
@@ -454,8 +454,8 @@ class LogManager:
     def _failing(self, log_dir: str, may_wait: bool = False) -> Iterator[None]:
         """Call `on_log_dir_failure` for a failure of `log_dir`. Other directories are unaffected.
 
-        `may_wait`: the work is repeated later, so a lack of descriptors is no failure, nor are
-        batches of one log that cannot be read. (They must not end the round over all logs.)
+        `may_wait`: the work is repeated later, so neither a lack of descriptors nor unreadable
+        batches of one log are a failure. (They must not end the iteration over all logs.)
         """
         try:
             with disk(log_dir):
@@ -482,7 +482,7 @@ class LogManager:
                 for start in range(0, len(logs), _CLOSED_AT_ONCE):
                     close_logs(self._fs, logs[start : start + _CLOSED_AT_ONCE], now_ms)
         for path in self.live_log_dirs:
-            with self._failing(path):  # what the marker says is whole
+            with self._failing(path):  # a directory that fails gets no marker
                 self._checkpoint_all_of(path)
                 marker = f"{path}/{log_names.CLEAN_SHUTDOWN_FILE}"
                 write_clean_shutdown(self._fs, marker, broker_epoch)

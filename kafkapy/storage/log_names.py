@@ -36,7 +36,7 @@ PARTITION_METADATA: Final = "partition.metadata"
 IGNORED_DIRS: Final = frozenset({"remote-log-index-cache", "__cluster_metadata-0"})
 
 _FILE_NAME_MAX: Final = 255
-# Patterns are compiled on first use: most starts of a command use none.
+# Patterns are compiled on first use: most commands use none.
 _SUFFIXED: Final = r"(?s:(.+-.+)\.\S+(-delete|-future|-stray))"
 _OFFSET_FILE: Final = r"([0-9]+)(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?"
 
@@ -87,12 +87,12 @@ def partition_dir_name(partition: TopicPartition) -> str:
     """The name of a partition's directory.
 
     Raises:
-        ApiError: INVALID_TOPIC_EXCEPTION, there can be no such partition or directory.
+        ApiError: INVALID_TOPIC_EXCEPTION, no directory can have the name.
     """
     _validate(partition)
     name = str(partition)
     if len(name) > _FILE_NAME_MAX:
-        # A file system would refuse it as if the disk had failed.
+        # The file system's error would look like a failed disk.
         raise ApiError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"the directory name of {name} is longer than {_FILE_NAME_MAX} characters",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 class LogOffsetMetadata(NamedTuple):
     """`position` is in bytes in the segment that begins at `segment_base_offset`.
 
-    The distance in bytes between two in the same segment is known without reading the disk.
+    The distance in bytes between two of them in one segment is known without reading the disk.
     """
 
     offset: int

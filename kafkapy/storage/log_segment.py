@@ -187,7 +187,7 @@ class LogSegment:
             known = self._load_max_timestamp()
         self._dirty = True
         indexed = self.bytes_since_index_entry > index_interval_bytes
-        if indexed:  # what may fail comes first: nothing may be in the log that is refused
+        if indexed:  # may fail, so it comes first: a refused append must not be in the log
             self.offset_index.load()
             self.time_index.load()
         position = self.records.append(buffers, size)
@@ -265,8 +265,8 @@ class LogSegment:
         self._offset_of_max_timestamp = offset
 
     def _load_max_timestamp(self) -> int:
-        """Find the greatest timestamp. Where batches cannot be read, the index is trusted, as in
-        Kafka: the log could not be appended to, nor closed, nor its old segments deleted.
+        """Find the greatest timestamp. If batches cannot be read, the index is trusted, as in
+        Kafka: otherwise neither appends, nor a close, nor retention would work.
         """
         try:
             found = self._read_max_timestamp()
@@ -277,7 +277,7 @@ class LogSegment:
         return found[0]
 
     def _read_max_timestamp(self) -> tuple[int, int]:
-        """Read from the last entry of the time index on or, if no batch matches it, everything."""
+        """Read batches from the last time index entry on, or all if no batch matches the entry."""
         known, offset = self.time_index.last_entry
         found = self.find(offset) if known >= 0 else None
         position = found[0] if found else 0
@@ -291,7 +291,7 @@ class LogSegment:
         return known, offset
 
     def find(self, offset: int) -> tuple[int, int, int] | None:
-        """(position, size, base offset) of the first batch that reaches `offset`, if there is one.
+        """(position, size, base offset) of the first batch that ends at or after `offset`, if any.
 
         Raises:
             ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
@@ -299,8 +299,8 @@ class LogSegment:
         recent = self._recent.get(offset)
         if recent is not None:
             return recent[0], recent[1], offset
-        # A flipped bit of the index must not hide records: what it points to may be a later batch,
-        # or none. (Kafka skips to what is there.)
+        # A flipped bit in the index must not hide records: at its position may be a later batch, or
+        # none. (Kafka continues from the batch at the position.)
         position = self.offset_index.lookup(offset)
         if 0 < position < self.records.size:
             with suppress(ApiError):
@@ -383,8 +383,8 @@ class LogSegment:
         return position, next_offset
 
     def _check_last_offset(self, position: int, header: BatchHeader) -> None:
-        """Check the last offset of a batch by its number of records or, if they differ, as after a
-        compaction, by its CRC. Damaged records do not matter here.
+        """Check the last offset of a batch against its record count or, if they differ (as after
+        compaction), by its CRC. Damaged records do not matter here.
 
         Raises:
             ApiError: CORRUPT_MESSAGE.
@@ -394,8 +394,8 @@ class LogSegment:
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Drop every batch that holds or follows `offset`, with its index entries. Returns the
-        offset after the rest, which is lower than `offset` if that is inside a batch or behind
-        batches that a cleaning has removed.
+        offset after the remaining batches. It is lower than `offset` if `offset` is inside a batch
+        or after batches that a cleaning has removed.
         """
         end, next_offset = self.end_below(offset)
         self._dirty = True

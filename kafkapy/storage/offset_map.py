@@ -2,7 +2,7 @@
 
 Kafka's `SkimpyOffsetMap` packs MD5 sums into slots of 24 bytes. In Python a dict that takes a
 batch's keys at once is many times faster; it holds fewer keys in the same memory, so a log with
-more of them is cleaned in more rounds (docs/decisions/0019-compaction.md).
+many keys is cleaned in more rounds (docs/decisions/0019-compaction.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import md5
 from typing import Final
 
-# Of the dict's table while it grows, a key, an offset, and its place in `_newest`.
+# The dict's table while it grows, a key, an offset, and its entry in `_newest`.
 ENTRY_BYTES: Final = 192
 _LONG_KEY: Final = 48
 
@@ -27,18 +27,18 @@ class OffsetMap:
         self.capacity = max(memory_bytes // ENTRY_BYTES, 1)
         self.latest_offset = -1
         self._last: dict[bytes | int | None, int] = {}
-        self._batches = array("q")  # base offsets of those taken whole, ascending
+        self._batches = array("q")  # base offsets of the batches added whole, ascending
         self._newest: array[int] | None = None
 
     def __len__(self) -> int:
         return len(self._last)
 
     def has_room(self, count: int) -> bool:
-        """Whether this many more keys fit in any case. The first keys always do."""
+        """Whether `count` more keys fit, even if all are new. The first keys always fit."""
         return not self._last or len(self._last) + count <= self.capacity
 
     def put(self, keys: Sequence[bytes | None], offsets: Sequence[int]) -> None:
-        """Add keys with their offsets, which are higher than all before. None is not a key."""
+        """Add keys with their offsets, which exceed all earlier ones. None keys are ignored."""
         self._last.update(zip(_all_folded(keys), offsets, strict=True))
         self._last.pop(None, None)
         self._newest = None
@@ -82,7 +82,7 @@ def _all_folded(keys: Sequence[bytes | None]) -> Iterable[bytes | int | None]:
 
 
 def _folded(key: bytes | None) -> bytes | int | None:
-    """The number that represents a key. A long key is represented by its MD5 sum."""
+    """The key, or the MD5 sum of a long key as a number."""
     if key is None or len(key) <= _LONG_KEY:
         return key
     return int.from_bytes(md5(key, usedforsecurity=False).digest(), "big")

@@ -1,8 +1,8 @@
-"""Producer state as a log keeps it: checked and moved by appends, saved in snapshots, rebuilt.
+"""The producer state of a log: checked and updated by appends, saved in snapshots, rebuilt.
 
-Kafka's snapshots hold one batch of each producer, its last. If a producer repeats its batches in
-flight, and the broker has just loaded such a snapshot, Kafka refuses them as out of order. Here the
-batches before the last are read from the end of the log (`docs/decisions/0018`).
+Kafka's snapshots hold only the last batch of each producer. If a producer repeats its batches in
+flight after the broker has loaded a snapshot, Kafka refuses them as out of order. Here the batches
+before the last are read from the end of the log (`docs/decisions/0018`).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ProducerLog:
 
     def rebuild(self, local: LocalLog, start: int, end: int, now_ms: int) -> None:
         """Rebuild the state from [start, end): load the newest snapshot, then apply the batches
-        after it. Where they cannot be read, the state is incomplete.
+        after it. If they cannot be read, the state is incomplete.
         """
         self.snapshots.remove_unless(lambda offset: offset <= end)
         position = self.load_snapshot(start, end, now_ms)
@@ -131,7 +131,7 @@ class ProducerLog:
         """The producers as of an earlier offset. This state does not change.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE, they are not known.
+            ApiError: CORRUPT_MESSAGE, the batches cannot be read.
         """
         made = ProducerLog(self.snapshots, self.config)
         start = local.segments.first.base_offset
@@ -140,7 +140,7 @@ class ProducerLog:
 
     def check_rebuild(self, local: LocalLog, start: int, end: int) -> None:
         """Check the CRCs of the batches that `rebuild` would apply. It reads only their headers,
-        and a wrong bit there makes producers or transactions that the log does not have.
+        and a wrong bit there would create producers or transactions that are not in the log.
 
         Raises:
             ApiError: CORRUPT_MESSAGE.
@@ -168,7 +168,7 @@ class ProducerLog:
 
     def _recall(self, local: LocalLog, end: int, now_ms: int) -> None:
         """Find the batches before the last one of each producer, in the last part of the log before
-        `end`. Skips segments that were not written lately.
+        `end`. Ends at a segment that was not written in the last `RECALL_MS`.
         """
         segments, left = local.segments, RECALL_BYTES
         for i in range(segments.floor_index(end - 1), -1, -1):

@@ -51,7 +51,7 @@ def decode_snapshot(data: bytes) -> list[ProducerEntry]:
     """The producers of a snapshot file.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE with what is wrong, in Kafka's words (`CorruptSnapshotException`);
+        ApiError: CORRUPT_MESSAGE, with the reason in Kafka's words (`CorruptSnapshotException`);
             the caller tries an older file.
     """
     if len(data) < _HEADER.size:
@@ -113,7 +113,7 @@ class SnapshotFiles:
         return f"{self._directory}/{offset_file_name(offset, SNAPSHOT_SUFFIX)}"
 
     def write(self, offset: int, producers: Iterable[ProducerEntry]) -> None:
-        """Write the snapshot at `offset`; A crash before the next flush may lose it."""
+        """Write the snapshot at `offset`. A crash before the next flush may lose it."""
         write_atomically(self._fs, self.path(offset), encode_snapshot(producers), durable=False)
         if offset not in self.offsets:
             insort(self.offsets, offset)

@@ -92,7 +92,7 @@ class ProducerEntry:
             self.batches.clear()
 
     def recall(self, earlier: list[ProducerBatch]) -> None:
-        """Add batches before the known ones, as far as there is room."""
+        """Add batches before the known ones, up to `BATCHES_KEPT`."""
         self.batches = [*earlier, *self.batches][-BATCHES_KEPT:]
 
     def add_batch(self, batch: ProducerBatch) -> None:
@@ -247,15 +247,15 @@ class ProducerState:
         return CompletedTransaction(entry.producer_id, first, offset, aborted)
 
     def last_stable_offset(self, completed: CompletedTransaction) -> int:
-        """The LSO once `completed` counts: the start of the oldest other open transaction."""
+        """The LSO after `completed`: the start of the oldest other open transaction, if any."""
         for first_offset, producer_id in self._ongoing.items():
             if producer_id != completed.producer_id:
                 return first_offset
         return completed.last_offset + 1
 
     def complete(self, transaction: CompletedTransaction) -> None:
-        """Complete a transaction whose marker is written. It is stable once that is below the high
-        watermark.
+        """Complete a transaction whose marker is written. It is stable once its marker is below
+        the high watermark.
         """
         self._ongoing.pop(transaction.first_offset, None)
         self._unreplicated[transaction.first_offset] = transaction.last_offset

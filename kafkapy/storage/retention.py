@@ -48,7 +48,7 @@ def _while_breached(
     for i, segment in enumerate(segments):
         is_last = i + 1 == len(segments)
         upper = log_end_offset if is_last else segments[i + 1].base_offset
-        # The age of an empty one would cost a disk access for every idle partition.
+        # The age of an empty segment would cost a disk access for every idle partition.
         if high_watermark < upper or (is_last and segment.size == 0):
             break
         if not breached(segment, upper):

@@ -1,4 +1,4 @@
-"""Completes or undoes a compaction that a crash interrupted, by the files it left.
+"""Completes or undoes a compaction that a crash interrupted, according to its files.
 
 `.deleted` files are removed. `.cleaned` files are unfinished, and their sources are complete.
 `.swap` files are complete, and replace the plain segments in their range.
@@ -48,7 +48,7 @@ def finish_swaps(pool: FilePool, directory: str) -> set[int]:
             plain.append((parsed[0], name))
     unfinished = min(cleaned)[0] if cleaned else None
     for offset, kind in list(swaps):
-        # The renames to `.swap` stopped half-way, from the last segment on: its sources are whole.
+        # The renames to `.swap`, last segment first, did not finish: the sources are complete.
         if unfinished is not None and offset >= unfinished:
             fs.remove(f"{directory}/{offset:020d}{kind}{SWAP_SUFFIX}")
             del swaps[offset, kind]

@@ -1,12 +1,12 @@
 """Verifies transactions that begin in a partition with their coordinator (KIP-890, part 1).
 
 A late batch of a producer could open a transaction that its coordinator has ended already. No
-marker would ever end it, and read_committed consumers would wait for good. So the first batch of a
+marker would ever end it, and read_committed consumers would wait forever. So the first batch of a
 transaction in a partition is appended only after the coordinator has confirmed the partition, and
 only if no marker was written meanwhile. Kafka: `VerificationGuard` and `VerificationStateEntry`.
 
-The coordinator may refuse the first of a producer's batches in flight, and confirm a later one:
-that would be appended without the first. So a transaction begins with the lowest sequence.
+The coordinator may refuse the first of a producer's batches in flight, and confirm a later one,
+which would be appended without the first. So a transaction must begin with the lowest sequence.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TransactionVerification:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no verification is remembered."""
+        """Whether no verification is stored."""
         return not self._by_producer
 
     def begin(
@@ -91,7 +91,7 @@ class TransactionVerification:
         return found is None or not found.is_done
 
     def check(self, producer_id: int, producer_epoch: int, sequence: int) -> None:
-        """Refuse a batch that needs verification first, or another batch.
+        """Refuse a batch that must follow a verification, or another batch.
 
         Raises:
             ApiError: INVALID_TXN_STATE, OUT_OF_ORDER_SEQUENCE_NUMBER.

@@ -54,7 +54,7 @@ logger = logging.getLogger("kafka.log.UnifiedLog")
 
 
 class UnifiedLog:
-    """A log of a topic's partition in directory `directory` of `log_dir`.
+    """The log of one partition, in `directory` of `log_dir`.
 
     `log_start_offset` is the first offset that can be read. Everything below `high_watermark` is
     replicated. `first_unstable_offset` is the start of the oldest undecided transaction, if any.
@@ -109,7 +109,7 @@ class UnifiedLog:
         self.config = self.local.config = config
         self._rules = rules_of(config)
 
-    # where it begins and ends
+    # offsets, size and directory
 
     @property
     def directory(self) -> str:
@@ -157,7 +157,7 @@ class UnifiedLog:
         Raises:
             ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
         """
-        if offset >= self.local.log_end_offset:  # where followers and tailing consumers are
+        if offset >= self.local.log_end_offset:  # usual for followers and tailing consumers
             return self.local.end_metadata()
         if offset == self.high_watermark:
             return self.high_watermark_metadata
@@ -218,7 +218,7 @@ class UnifiedLog:
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
         """Drop every batch that does not lie wholly below `offset`, with its epochs and producer
-        state. An ApiError says that nothing has changed.
+        state. After an ApiError nothing has changed.
         """
         with self._disk():
             if offset < self.local.segments.first.base_offset:
@@ -323,14 +323,14 @@ class UnifiedLog:
             handle.fsync()
 
     def mark_flushed(self, handle: FlushHandle, now_ms: int) -> None:
-        """Move the recovery point after the flush of `handle`."""
+        """Advance the recovery point after the flush of `handle`."""
         self.last_flush_ms = max(self.last_flush_ms, now_ms)
         if self.local.mark_flushed(handle):
             done = set(handle.snapshots)
             self.producers.unflushed = [p for p in self.producers.unflushed if p not in done]
 
     def flush(self, now_ms: int = 0) -> None:
-        """Force everything to disk, here and now."""
+        """Force everything to disk in this thread."""
         with self._disk(changed=True):
             self.local.flush_now(self.producers.unflushed)
         self.last_flush_ms, self.producers.unflushed = max(self.last_flush_ms, now_ms), []
@@ -383,11 +383,11 @@ class UnifiedLog:
         ahead: PreparedAhead | None = None,
     ) -> LogAppendInfo:
         """Check a batch of a producer (unless done `ahead`), assign offsets and append it. A batch
-        that repeats one of the last five is not appended: the result has the first offsets.
+        that repeats one of the last five is not appended: the result has the offsets in the log.
 
         Raises:
             TakesLong: the append would take long, and `briefly` is set.
-            ApiError: what `record.validation`, `producer_state` and the segment size refuse.
+            ApiError: `record.validation`, `producer_state` or the segment size refuses the batch.
         """
         local, rules, base_offset = self.local, self._rules, self.local.log_end_offset
         try:
@@ -410,7 +410,7 @@ class UnifiedLog:
             if leader_epoch > self.epochs.latest:
                 self.epochs.assign(leader_epoch, base_offset)
             if marker is not None and marker.control_type is ControlRecordType.ABORT:
-                local.probe()  # it is noted in an index once it is in the log
+                local.probe()  # its index entry is written after the append
             last_offset = base_offset + header.last_offset_delta
             max_timestamp = header.max_timestamp
             segment = self._segment_for(size, max_timestamp, base_offset, last_offset, now_ms)
@@ -437,8 +437,8 @@ class UnifiedLog:
         self, records: memoryview | bytes, now_ms: int, leader_epoch: int = LATEST_EPOCH
     ) -> LogAppendInfo:
         """Append a leader's batches unchanged, as one set (`fetched_batches`). The set may exceed
-        `segment.bytes`, as the leader's segment does if that was lowered. (Kafka's follower refuses
-        it, and never catches up.)
+        `segment.bytes`, as a leader's segment does after the config was lowered. (Kafka's follower
+        refuses the set, and never catches up.)
 
         Raises:
             ApiError: CORRUPT_MESSAGE.
@@ -459,7 +459,7 @@ class UnifiedLog:
                 if header.magic < MAGIC:
                     self.epochs.clear()
                 elif header.partition_leader_epoch > self.epochs.latest:
-                    local.probe()  # it is written later, if many are written together
+                    local.probe()  # the epoch may be written later, with others
                     self.epochs.assign(header.partition_leader_epoch, header.base_offset)
                 if header.max_timestamp > newest.max_timestamp:
                     newest = header
@@ -492,10 +492,10 @@ class UnifiedLog:
     def _fetched(
         self, records: memoryview | bytes, now_ms: int, leader_epoch: int
     ) -> list[tuple[int, BatchHeader]]:
-        """The batches to append. A log may start inside a batch, after DeleteRecords, and a new
-        replica gets the whole batch: an empty log that starts there is reset to its base offset
-        (`Partition.appendRecordsToFollowerOrFutureReplica`). The caller raises the log start offset
-        again.
+        """The batches to append. After DeleteRecords a log may start inside a batch, and a new
+        replica gets the whole batch: an empty log that starts there is reset to the batch's base
+        offset (`Partition.appendRecordsToFollowerOrFutureReplica`). The caller raises the log start
+        offset again.
         """
         try:
             return fetched_batches(records, self.local.log_end_offset, leader_epoch)
@@ -563,8 +563,8 @@ class UnifiedLog:
             return batches_after(self.local, offset, end_offset)
 
     def read_tail(self, offset: int, max_bytes: int) -> bytes | FileRegion | None:
-        """Everything from `offset` on, if that is one of the last batches and the rest is small;
-        None otherwise, and `read` must search for it.
+        """All bytes from `offset` on, if a recent batch begins there and they fit `max_bytes`;
+        otherwise None, and the caller must use `read`.
         """
         segment = self.local.segments.active
         position = segment.recent_position(offset)
