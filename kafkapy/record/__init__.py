@@ -1,5 +1,5 @@
 """Record batches as bytes. May import `common`. Start with `batch_header`.
 
-Then `validation` (the produce path), `builder` and `records` (rows in, rows out); `legacy` is
-what came before format v2.
+Then read `validation` (the produce path), `builder` and `records` (records to batches and back),
+and `legacy` (the formats before v2).
 """

@@ -1,4 +1,4 @@
-"""A batch held against the CRC in its header; all that a reader of segments needs of validation."""
+"""Checks a batch against the CRC in its header. Readers of segments need no other validation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkapy.record.checksum import crc32c
 
 
 def validate_crc(buf: Buffer, position: int, header: BatchHeader) -> None:
-    """Hold the batch or legacy message at `position` against the CRC in its header.
+    """Check the batch or legacy message at `position` against the CRC in its header.
 
     Raises:
         ApiError: CORRUPT_MESSAGE when it differs, or the batch is cut off.
@@ -26,7 +26,7 @@ def validate_crc(buf: Buffer, position: int, header: BatchHeader) -> None:
 
 
 def bad_crc(header: BatchHeader, batch: Buffer) -> ApiError:
-    """The refusal of a v2 batch whose CRC differs, in Kafka's words."""
+    """The error for a v2 batch whose CRC differs, in Kafka's words."""
     computed = crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
     return ApiError(
         ErrorCode.CORRUPT_MESSAGE,

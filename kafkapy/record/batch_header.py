@@ -1,8 +1,8 @@
 """The header of a record batch: 61 bytes, read by one `Struct.unpack_from` (KIP-98, format v2).
 
-Hot file: produce, fetch and recovery read every batch through `read_header`. Nothing here looks
-at a record. The first 16 bytes (base offset, length, leader epoch) lie outside the CRC: a leader
-replaces them by `first_16_bytes` and leaves the rest of the received bytes alone.
+Hot file: produce, fetch and recovery read every batch through `read_header`. Nothing here reads
+records. The first 16 bytes (base offset, length, leader epoch) lie outside the CRC: a leader
+replaces them by `first_16_bytes` and keeps the rest of the received bytes.
 
 Messages of the formats v0 and v1 are read into the same `BatchHeader`: see `_read_legacy`.
 """
@@ -20,11 +20,11 @@ from kafkapy.record.codec import Codec
 Buffer = bytes | bytearray | memoryview
 
 HEADER_SIZE: Final = 61
-LOG_OVERHEAD: Final = 12  # base offset and batch length: the bytes that batch_length leaves out
+LOG_OVERHEAD: Final = 12  # base offset and batch length, which batch_length does not count
 MAGIC_OFFSET: Final = 16
 BATCH_LENGTH_OFFSET: Final = 8
 CRC_OFFSET: Final = 17
-ATTRIBUTES_OFFSET: Final = 21  # where the CRC's cover begins
+ATTRIBUTES_OFFSET: Final = 21  # the CRC covers the bytes from here on
 MAGIC: Final = 2
 
 NO_TIMESTAMP: Final = -1
@@ -32,7 +32,7 @@ NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
 NO_LEADER_EPOCH: Final = -1
-UNKNOWN_COUNT: Final = -1  # record_count of a v0/v1 message: a wrapper does not say
+UNKNOWN_COUNT: Final = -1  # record_count of a v0/v1 message: a wrapper has no count
 
 CODEC_MASK: Final = 0x07
 LOG_APPEND_TIME_BIT: Final = 0x08
@@ -104,12 +104,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """The offset after this batch, also when compaction has left it with holes or empty."""
+        """The offset after this batch, also after compaction has removed some or all records."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
     def codec(self) -> Codec:
-        """Raises ApiError INVALID_RECORD for the ids 5 to 7, which no codec has."""
+        """The codec. Raises ApiError INVALID_RECORD for the ids 5 to 7, which no codec has."""
         try:
             return Codec(self.attributes & CODEC_MASK)
         except ValueError:
@@ -136,7 +136,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Whether `base_timestamp` is the time after which tombstones and markers may go."""
+        """Whether `base_timestamp` is the time after which tombstones and markers are removed."""
         return self.attributes & DELETE_HORIZON_BIT != 0
 
     @property
@@ -161,7 +161,7 @@ _new = tuple.__new__
 
 
 def read_header(buf: Buffer, position: int = 0) -> BatchHeader:
-    """The header of the batch or legacy message at `position`; its records need not be there.
+    """The header of the batch or legacy message at `position`. Its records may be missing.
 
     Raises:
         ApiError: CORRUPT_MESSAGE when the bytes are too few, or cannot begin a batch.
@@ -178,7 +178,7 @@ def read_header(buf: Buffer, position: int = 0) -> BatchHeader:
 
 
 def _read_legacy(buf: Buffer, position: int) -> BatchHeader:
-    """One v0/v1 message seen as a batch of one (`AbstractLegacyRecordBatch`)."""
+    """One v0/v1 message as a batch of one record (`AbstractLegacyRecordBatch`)."""
     try:
         offset, size, crc, magic, attributes = LEGACY.unpack_from(buf, position)
         if magic == MAGIC:
@@ -193,7 +193,7 @@ def _read_legacy(buf: Buffer, position: int) -> BatchHeader:
         raise ApiError(
             ErrorCode.CORRUPT_MESSAGE, f"{left} bytes are too few for a batch header"
         ) from None
-    # Bits above the timestamp type mean nothing before v2: they must not look like v2's flags.
+    # Bits above the timestamp type have no meaning before v2, and must not look like v2's flags.
     attributes &= CODEC_MASK | (LOG_APPEND_TIME_BIT if magic else 0)
     return BatchHeader(
         offset, size, NO_LEADER_EPOCH, magic, crc, attributes, 0, timestamp, timestamp,
@@ -241,7 +241,7 @@ _LENGTH: Final = struct.Struct(">i")
 
 
 def transactional_header(buf: Buffer) -> BatchHeader | None:
-    """The header of one whole batch that is part of a transaction; None of any other bytes."""
+    """The header of one whole batch that is part of a transaction; None for other bytes."""
     if len(buf) < HEADER.size or buf[_MAGIC_AT] != MAGIC or not buf[_FLAGS_AT] & TRANSACTIONAL_BIT:
         return None
     header: BatchHeader = _new(BatchHeader, _unpack(buf, 0))
@@ -249,5 +249,5 @@ def transactional_header(buf: Buffer) -> BatchHeader | None:
 
 
 def first_16_bytes(base_offset: int, batch_length: int, leader_epoch: int) -> bytes:
-    """The part that a leader stamps: the header before the magic, outside the CRC."""
+    """The bytes that a leader sets: those before the magic, outside the CRC."""
     return _FIRST_16.pack(base_offset, batch_length, leader_epoch)

@@ -41,7 +41,7 @@ class BatchRules(NamedTuple):
 
 
 class PreparedBatch(NamedTuple):
-    """A batch fit to be appended, but for base offset and leader epoch.
+    """A batch that is ready to be appended, except for base offset and leader epoch.
 
     `records` is the whole batch, header first: the received bytes when nothing had to change.
     `log_append_time` is -1 when the topic's time is CreateTime.
@@ -53,7 +53,7 @@ class PreparedBatch(NamedTuple):
 
 
 class InvalidRecords(ApiError):
-    """A batch refused for some of its records; `record_errors`: [(index in the batch, message)]."""
+    """A batch with some invalid records; `record_errors`: [(index in the batch, message)]."""
 
     def __init__(self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]]) -> None:
         super().__init__(code, message)
@@ -61,10 +61,10 @@ class InvalidRecords(ApiError):
 
 
 class Room:
-    """The bytes that the batches of one request may still unfold to, together.
+    """The bytes to which the batches of one request may still decompress, in total.
 
-    A request of 1 MB has room for hundreds of batches that unfold to 64 MB each, and the one thread
-    that prepares batches would work for minutes. The work calls `pause` between its
+    A request of 1 MB may contain hundreds of batches that decompress to 64 MB each. They would
+    occupy the one thread that prepares batches for minutes. The work calls `pause` between its
     short steps.
     """
 
@@ -76,9 +76,10 @@ class Room:
         self._left_bytes = max(ROOM_BYTES_MIN, sent_bytes * ROOM_PER_BYTE)
 
     def check(self) -> None:
-        """
+        """Check that the room is not used up.
+
         Raises:
-            ApiError: MESSAGE_TOO_LARGE, if the room is used up. Producers split such a batch.
+            ApiError: MESSAGE_TOO_LARGE if it is. Producers split a batch after this error.
         """
         if self._left_bytes < 0:
             raise ApiError(
@@ -86,12 +87,12 @@ class Room:
             )
 
     def spend(self, size: int, records: int = 0) -> None:
-        """Count what was decompressed, and the records that were read one by one."""
+        """Count decompressed bytes, and records that were read one by one."""
         self._left_bytes -= size + records * RECORD_ROOM_BYTES
 
 
 class TakesLong(Exception):
-    """A batch that another thread is to prepare, for the event loop would be kept by it."""
+    """Another thread must prepare the batch, because it would block the event loop."""
 
     def __init__(self, rules: BatchRules, now_ms: int, produce_version: int) -> None:
         super().__init__()
@@ -101,7 +102,7 @@ class TakesLong(Exception):
 
 
 def check_timestamp(timestamp: int, rules: BatchRules, now_ms: int) -> None:
-    """Raises ApiError INVALID_TIMESTAMP for a time outside the topic's window (KIP-937)."""
+    """Raise ApiError INVALID_TIMESTAMP for a time outside the topic's window (KIP-937)."""
     if timestamp == NO_TIMESTAMP:
         return
     age = now_ms - timestamp

@@ -1,6 +1,6 @@
-"""Columns of byte strings in Arrow's layout: what `columns` decodes to and `row_batches` encodes.
+"""Columns of byte strings in Arrow's layout: the output of `columns`, the input of `row_batches`.
 
-A module of its own, for each of those two loads kernels that the other does not need.
+A separate module, because each of those two loads kernels that the other does not need.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 class BinaryColumn(NamedTuple):
     """Value `i` is `data[offsets[i]:offsets[i + 1]]`; null if bit `i` of `validity` is 0.
 
-    Bits count from the least significant one of a byte, as Arrow's. To `row_batches` a column
-    without a bitmap has no nulls.
+    Bits are numbered from the least significant bit of a byte, as in Arrow. For `row_batches`, a
+    column without a bitmap has no nulls.
     """
 
     offsets: NDArray[np.int32]

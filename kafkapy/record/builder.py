@@ -1,4 +1,4 @@
-"""Rows in, one v2 batch out: for tools, coordinators and the paths that rewrite a batch."""
+"""Builds v2 batches from records, for tools, coordinators and paths that rewrite a batch."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def build_batch(
 ) -> bytes:
     """One v2 batch of at least one record, at consecutive offsets from `base_offset`.
 
-    With `log_append_time` (ms) that is every record's time, whatever the rows say.
+    If `log_append_time` (ms) is set, it replaces the timestamps of all records.
     """
     count = base_timestamp = max_timestamp = 0
     body = bytearray()
@@ -99,11 +99,11 @@ def rebuild_batch(
     level: int | None = None,
     delete_horizon_ms: int | None = None,
 ) -> bytes:
-    """The v2 batch `header` with only `retained` of its records, as the log cleaner leaves it.
+    """The v2 batch `header` with only its `retained` records, as the log cleaner writes it.
 
-    Offsets, sequences and producer fields stay, so the rows may have gaps and may be none at all.
-    `delete_horizon_ms` sets the horizon, unless it is too far from a row's timestamp; None keeps
-    the one the batch has, if any (`MemoryRecords.filterTo`, KIP-534).
+    Offsets, sequences and producer fields stay, so there may be gaps, or no records at all.
+    `delete_horizon_ms` sets the horizon, unless it is too far from a record's timestamp; None keeps
+    the batch's present horizon, if any (`MemoryRecords.filterTo`, KIP-534).
     """
     if not retained:
         attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
@@ -119,7 +119,7 @@ def rebuild_batch(
         base_timestamp = retained[0].timestamp
     deltas = [row.timestamp - base_timestamp for row in retained]
     if min(deltas) < INT64_MIN or max(deltas) > INT64_MAX:
-        # Times that no clock has: only what they count from now is known to reach them all.
+        # Extreme timestamps: only the present base timestamp is known to keep all deltas in range.
         attributes, base_timestamp = header.attributes, header.base_timestamp
     if not header.is_log_append_time:
         max_timestamp = max(row.timestamp for row in retained)
@@ -138,8 +138,8 @@ def rebuild_batch(
 
 
 def thin_batch(header: BatchHeader, index: RowIndex, kept: Sequence[int]) -> bytes:
-    """The v2 batch `header`, whose rows are `index`, with only the rows at the positions `kept`,
-    at least one, ascending. Their bytes stay, and so does what their timestamps count from."""
+    """The v2 batch `header`, whose rows are `index`, with only the rows at the positions `kept`:
+    at least one, ascending. The rows' bytes and the base timestamp do not change."""
     max_timestamp = header.max_timestamp
     if not header.is_log_append_time:
         deltas = index.timestamp_deltas
@@ -149,7 +149,7 @@ def thin_batch(header: BatchHeader, index: RowIndex, kept: Sequence[int]) -> byt
 
 
 def assemble(header: BatchHeader, payload: Buffer) -> bytes:
-    """`header` and `payload` (compressed as the attributes say), with a true length and CRC."""
+    """A batch of `header` and `payload` (compressed already), with its length and CRC set."""
     batch = bytearray(HEADER_SIZE + len(payload))
     batch[HEADER_SIZE:] = payload
     _write_header(batch, header)
@@ -157,13 +157,13 @@ def assemble(header: BatchHeader, payload: Buffer) -> bytes:
 
 
 def seal(batch: bytearray | memoryview, header: BatchHeader) -> BatchHeader:
-    """Write `header` over the head of a whole batch, with the length and the CRC it has now."""
+    """Write `header` at the start of a whole batch, with the batch's present length and CRC."""
     length, crc = _write_header(batch, header)
     return header._replace(batch_length=length, crc=crc)
 
 
 def _write_header(batch: bytearray | memoryview, header: BatchHeader) -> tuple[int, int]:
-    """`seal`, which gives the length and the CRC."""
+    """As `seal`. Returns the length and the CRC."""
     length = len(batch) - LOG_OVERHEAD
     HEADER.pack_into(batch, 0, *header)
     _I32.pack_into(batch, BATCH_LENGTH_OFFSET, length)
@@ -181,7 +181,7 @@ def append_record(
     headers: Iterable[tuple[str, bytes | None]],
 ) -> None:
     """Append one v2 record, its length first."""
-    body = bytearray(1)  # the record's attributes: none is in use
+    body = bytearray(1)  # the record's attributes, which are not in use
     append_varint(body, timestamp_delta)
     append_varint(body, offset_delta)
     _append_bytes(body, key)

@@ -1,7 +1,7 @@
 """CRC-32C, by the crc32c package.
 
-Only its compiled module is loaded. What the package itself imports on the way (its version by
-importlib.metadata, a command line by argparse) takes longer than to dump a segment.
+Only its compiled module is loaded. The package's own imports (importlib.metadata for its version,
+argparse for a command line) take longer than dumping a segment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _load() -> Callable[..., int]:
     where = None if package is None else package.submodule_search_locations
     spec = PathFinder.find_spec("crc32c._crc32c", where)
     if spec is None or spec.loader is None:
-        # Another version of the package, or none: what it says then is to be seen.
+        # Another version of the package, or none: import it, so that its error is shown.
         module: Any = importlib.import_module("crc32c")
     else:
         module = module_from_spec(spec)

@@ -29,7 +29,7 @@ LEVEL_DEFAULT: Final = {Codec.GZIP: -1, Codec.LZ4: 9, Codec.ZSTD: 3}
 
 
 def codec_of_topic(compression_type: str) -> Codec | None:
-    """The codec a topic's `compression.type` asks for; None for `producer`. `uncompressed` is NONE.
+    """The codec of a topic's `compression.type`: None for `producer`, NONE for `uncompressed`.
 
     Raises:
         ValueError: not a value of `compression.type`.
@@ -40,7 +40,7 @@ def codec_of_topic(compression_type: str) -> Codec | None:
 
 
 def codec_by_name(name: str) -> Codec:
-    """The codec a client's `compression.type` or `--compression-codec` names, in any case.
+    """The codec of a client's `compression.type` or `--compression-codec`, in any case.
 
     Raises:
         ValueError: no codec has that name.

@@ -1,4 +1,4 @@
-"""Batches compressed as Kafka's Java client frames them, and never unbounded.
+"""Compression in the framing of Kafka's Java client, and decompression with a limit.
 
 | codec  | written                                              | also read                  |
 |--------|------------------------------------------------------|----------------------------|
@@ -7,7 +7,7 @@
 | lz4    | LZ4 frame, independent blocks of 64 KB, no checksums | any LZ4 frame              |
 | zstd   | one zstd frame                                       | concatenated frames        |
 
-Java refuses lz4 blocks that are linked, the default of the lz4 library.
+Java refuses linked lz4 blocks, which are the default of the lz4 library.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GZIP_WINDOW: Final = 31  # of 32 KB, with gzip's header; zlib's -1 is its own d
 
 
 def compress(codec: Codec, data: bytes | bytearray | memoryview, level: int | None) -> bytes:
-    """`data` in the framing of a codec that is not NONE."""
+    """Compress `data` in the framing of a codec that is not NONE."""
     if codec is Codec.SNAPPY:
         return _compress_snappy(data)
     level = LEVEL_DEFAULT[codec] if level is None else level
@@ -41,7 +41,7 @@ def compress(codec: Codec, data: bytes | bytearray | memoryview, level: int | No
 
 
 def decompress(codec: Codec, data: bytes | bytearray | memoryview, limit: int) -> bytes:
-    """At most `limit` bytes that `data` holds, compressed by a codec that is not NONE.
+    """Decompress `data`, of a codec that is not NONE, to at most `limit` bytes.
 
     Raises:
         ApiError: CORRUPT_MESSAGE.
@@ -52,7 +52,7 @@ def decompress(codec: Codec, data: bytes | bytearray | memoryview, limit: int) -
 def decompress_view(
     codec: Codec, data: bytes | bytearray | memoryview, limit: int
 ) -> bytes | memoryview:
-    """The same without a copy, for what may be large: pages that are given back with the view.
+    """As `decompress`, without a copy, for large data. The pages are freed with the view.
 
     Raises:
         ApiError: CORRUPT_MESSAGE.
@@ -64,10 +64,10 @@ def decompress_view(
 
 
 def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, room: memoryview) -> int:
-    """Decompress to the start of `room`; the bytes written.
+    """Decompress to the start of `room`. Returns the number of bytes written.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE, also when it does not fit.
+        ApiError: CORRUPT_MESSAGE, also if the result does not fit.
     """
     with _corrupt_beyond(codec, data, len(room)):
         if codec is not Codec.SNAPPY:
@@ -97,20 +97,20 @@ _FRAMES: Final[dict[Codec, ModuleType]] = {
     Codec.ZSTD: cramjam.zstd,
 }
 _RATIO: Final = 8
-_ROOM_MAX: Final = 120 * 1024  # above, malloc would map fresh pages each time
+_ROOM_MAX: Final = 120 * 1024  # above this, malloc would map fresh pages each time
 
 
 def _decompress_frame(
     module: ModuleType, data: bytes | bytearray | memoryview, limit: int
 ) -> bytes | memoryview:
-    """Decompress into a buffer that cannot grow: first a likely size, then the limit."""
+    """Decompress into a buffer that cannot grow: of a likely size first, then of the limit."""
     likely = len(data) * _RATIO
     if likely <= min(_ROOM_MAX, limit):
         room = bytearray(likely)
         try:
             written = module.decompress_into(data, room)
         except cramjam.DecompressionError:
-            pass  # too small, or bad: the full buffer tells
+            pass  # too small, or damaged: the full buffer decides
         else:
             return bytes(memoryview(room)[:written])
     pages = unwritten(max(limit, 1))
@@ -119,7 +119,7 @@ def _decompress_frame(
 
 
 def unwritten(size: int) -> mmap.mmap:
-    """An anonymous map: of its `size` bytes only those that are written cost memory."""
+    """An anonymous map of `size` bytes. Only pages that are written use memory."""
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
@@ -133,8 +133,9 @@ _LZ4_END: Final = bytes(4)
 
 
 def _compress_lz4(data: bytes | bytearray | memoryview, level: int) -> bytes:
-    """The default, 9, is no level of the high compressor but the fast one (`Lz4BlockOutputStream`),
-    which the library offers for single blocks; only its frames have levels."""
+    """Compress to an LZ4 frame. The default level, 9, means Kafka's fast compressor
+    (`Lz4BlockOutputStream`), not the high one. The library has the fast compressor only for single
+    blocks, and levels only for frames."""
     if level != LEVEL_DEFAULT[Codec.LZ4]:
         return _compress_lz4_high(data, level)
     view = memoryview(data)
@@ -189,7 +190,7 @@ def _decompress_snappy(data: bytes | bytearray | memoryview, limit: int) -> byte
 
 
 def _snappy_blocks(view: memoryview) -> Iterator[memoryview]:
-    """The raw blocks of a snappy-java stream, or the one that is all there is."""
+    """The raw blocks of a snappy-java stream. Other data is one raw block."""
     if bytes(view[:8]) != _XERIAL_MAGIC:
         yield view
         return

@@ -1,11 +1,11 @@
-"""The compiled kernels of `columns`: the rows of v2 batches into Arrow's own layout.
+"""The compiled kernels of `columns`: they decode records of v2 batches to Arrow's layout.
 
-One pass finds where a record's fields are, checks that they fit, and copies them while they are in
-the cache: 40 ns for a record of 100 B on one core. Nothing is read outside a batch, whatever its
-lengths claim. Compiling takes 2 s, loading from numba's cache 0.2 s.
+One pass finds the fields of a record, checks that they fit, and copies them while they are in the
+processor's cache: 40 ns for a record of 100 B on one core. Nothing outside a batch is read, even if
+its lengths are wrong. Compiling takes 2 s, loading from numba's cache 0.2 s.
 
-Columns are not handed to a function of their own for a field: counting the references of its arrays
-costs more than the record.
+A column is not passed to a function that appends one field, because counting the references of its
+arrays would cost more than the record.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from kafkapy.record.compiled import I32S, I64, I64S, SOURCE, U8S, compiled, copy, part
 
-# Columns of what a kernel is told of the batches: the fields of `columns._Batch`.
+# Columns of a kernel's parameter `batches`: the fields of `columns._Batch`.
 _START, _SIZE, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_TIME, _TIME_TYPE = range(7)
 _APPEND_TIME = 1
 
@@ -45,7 +45,7 @@ def _varint(source: Any, position: int, end: int) -> tuple[int, int]:
 
 @part
 def _span(source: Any, position: int, end: int) -> tuple[int, int]:
-    """A length, -1 for null, whose bytes fit before `end`, and where they are, or -1."""
+    """A length (-1 for null) and the position of its bytes; -1 if they do not fit before `end`."""
     length, position = _varint(source, position, end)
     if position < 0 or length < -1 or length > end - position:
         return 0, -1
@@ -68,10 +68,10 @@ def _walk_headers(source: Any, position: int, end: int, count: int) -> int:
 
 @part
 def _record(source: Any, position: int, end: int) -> tuple[int, ...]:
-    """Where the fields of the record at `position` are.
+    """The positions of the fields of the record at `position`.
 
-    Returns its end, the deltas of time and offset, position and length of key and of value, and
-    position and number of the headers. The end is -1 if what lies there is not a record.
+    Returns the record's end, the deltas of time and offset, position and length of key and of
+    value, and position and number of the headers. The end is -1 if the bytes are not a record.
     """
     bad = (-1, 0, 0, 0, 0, 0, 0, 0, 0)
     length, position = _span(source, position, end)
@@ -111,9 +111,9 @@ def decode_rows(
 ) -> tuple[Any, int]:  # fmt: skip
     """Fill the columns with the records whose offsets are in [start, stop).
 
-    `headers` takes the position and the number of each row's headers. It may be empty, and so may
-    the columns of keys and values be (an offset and no rows): they are not wanted. Returns the
-    number of rows and the first malformed batch, or -1.
+    `headers` takes the position and the number of each row's headers. It is empty if headers are
+    not wanted. The columns of keys and values are empty (one offset, no rows) if they are not
+    wanted. Returns the number of rows and the first malformed batch, or -1.
     """
     row = keys_used = values_used = np.uint64(0)
     has_keys, has_values = len(key_offsets) > 1, len(value_offsets) > 1
@@ -157,7 +157,7 @@ def decode_headers(
     key_offsets: Any, key_data: Any, key_validity: Any,
     value_offsets: Any, value_data: Any, value_validity: Any,
 ) -> None:  # fmt: skip
-    """Fill the columns with the headers that `decode_rows` found; they are known to fit."""
+    """Fill the columns with the headers that `decode_rows` found, and has checked to fit."""
     row = keys_used = values_used = np.uint64(0)
     for record in range(len(headers)):
         position = headers[record, 0]

@@ -1,10 +1,10 @@
-"""Vector decode: whole batches to columns, with no Python object per record.
+"""Decodes whole batches to columns, with no Python object per record.
 
 Python walks the batch headers and decompresses; a compiled kernel does the rest and writes Arrow's
 own layout (int32 offsets, contiguous bytes, validity bitmap), so that Arrow arrays need no copy.
 
 Groups of batches are small enough for a processor's cache: a record's bytes are read from memory
-once. Compressed batches unfold into one room, used again for each group.
+once. Compressed batches are decompressed into one buffer, which each group uses again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Columns(NamedTuple):
     """Records of one partition in the order of the log, one or more.
 
     `timestamps` in ms; `timestamp_types` -1 NoTimestampType (v0), 0 CreateTime, 1 LogAppendTime.
-    Keys, values and headers are None where they were not wanted.
+    Keys, values and headers are None if they were not wanted.
     """
 
     offsets: NDArray[np.int64]
@@ -54,7 +54,7 @@ class Columns(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which of the columns that take work are wanted; the others are always there."""
+    """The wanted ones of the costly columns. The other columns are always decoded."""
 
     keys: bool = True
     values: bool = True
@@ -65,7 +65,7 @@ WANTED: Final = Wanted()
 
 
 class _Batch(NamedTuple):
-    """A batch as the kernel needs it: where its records are, and what they count from."""
+    """A batch as the kernel needs it: the place of its records, and the bases of their deltas."""
 
     start: int
     size: int
@@ -94,7 +94,7 @@ def decode_columns(
         ApiError: CORRUPT_MESSAGE for a bad CRC, compressed block, record count or record.
     """
     view = memoryview(buffer)
-    # The compressed batches of a group unfold here, one after the other.
+    # The compressed batches of a group are decompressed here, one after the other.
     room = memoryview(unwritten(group_bytes + DECOMPRESSED_BYTES_MAX))
     source: Buffer = view  # of the group
     group: list[_Batch] = []
@@ -127,7 +127,7 @@ def _visible_batches(
             continue
         if header.is_transactional and header.producer_id in aborting:
             continue
-        # A legacy wrapper names its last offset only, so where it begins is not known here.
+        # A legacy wrapper has only its last offset, so its first offset is not known here.
         begins_before = header.base_offset < end_offset or header.magic != MAGIC
         if begins_before and header.last_offset >= start_offset and header.record_count != 0:
             yield position, header
@@ -136,8 +136,8 @@ def _visible_batches(
 def _read_batch(
     view: memoryview, position: int, header: BatchHeader, room: memoryview, used: int
 ) -> tuple[Buffer, _Batch]:
-    """Where the records are, after checking the CRC, decompressing behind the bytes of `room` that
-    are in use, and checking what the header says of the records."""
+    """Check the CRC of a batch, decompress it behind the `used` bytes of `room`, and check its
+    record count. Returns the buffer that has its records, and the batch for the kernel."""
     validate_crc(view, position, header)
     if header.magic != MAGIC:
         return _read_legacy(view, position, header)
@@ -223,13 +223,13 @@ def _headers(
 
 
 def _empty(rows: int, data_bytes: int) -> BinaryColumn:
-    """A column to be filled; of its bytes only those that are written cost memory."""
+    """A column to be filled. Only the bytes that are written use memory."""
     offsets = np.empty(rows + 1, np.int32)
     offsets[0] = 0
     return BinaryColumn(offsets, np.empty(data_bytes, np.uint8), np.zeros(-(-rows // 8), np.uint8))
 
 
 def _cut(column: BinaryColumn, rows: int) -> BinaryColumn:
-    """The first rows, which are those that were filled."""
+    """The first `rows` rows, which were filled."""
     offsets, data, validity = column
     return BinaryColumn(offsets[: rows + 1], data[: offsets[rows]], validity[: -(-rows // 8)])

@@ -1,9 +1,9 @@
-"""Compilation of this package's kernels: by numba, once, and kept.
+"""Compiles this package's kernels with numba, once, and caches the machine code.
 
-Their signatures are given, so they compile, or load, when their module is imported, and never a
-second time for another variant of array. Their parts have none: they are compiled with the
-kernels, and nothing of them needs to be loaded. Numba looks at a kernel's own file to see whether
-what it kept is stale: a change of `copy` here wants `__pycache__` cleared.
+Kernels have explicit signatures, so they are compiled, or loaded, when their module is imported,
+and never a second time for another type of array. Their parts have no signatures: they are compiled
+into the kernels, and are not loaded. Numba checks only a kernel's own file for changes: after a
+change of `copy` here, clear `__pycache__`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ I64S: Final = numba.int64[::1]
 
 
 def compiled(signature: Any) -> Callable[[_Function], _Function]:
-    """Compile now, and keep the machine code where numba finds it the next time.
+    """Compile now, and cache the machine code for the next process.
 
-    Inside a zip (an executor without kafkapy) nothing is kept: the path changes with each
-    application, so that a cache would only grow.
+    Inside a zip (an executor without kafkapy) nothing is cached: the path changes with each
+    application, so the cache would only grow.
     """
     in_zip = __spec__ is not None and hasattr(__spec__.loader, "archive")
 
     def decorate(function: _Function) -> _Function:
         try:
             return cast(_Function, numba.njit(signature, cache=not in_zip)(function))
-        except (RuntimeError, OSError):  # no directory that can be written
+        except (RuntimeError, OSError):  # no directory is writable
             return cast(_Function, numba.njit(signature)(function))
 
     return decorate
@@ -47,9 +47,9 @@ def part(function: _Function) -> _Function:
 
 @part
 def copy(source: Any, begin: int, length: int, data: Any, used: Any) -> Any:
-    """Append bytes to `data`; how many there are then.
+    """Append bytes to `data`. Returns the new number of bytes.
 
-    Unsigned indices are what lets the loop vectorise.
+    The loop is vectorised only with unsigned indices.
     """
     at = np.uint64(begin)
     for k in range(np.uint64(max(length, 0))):

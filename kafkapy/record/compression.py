@@ -1,6 +1,6 @@
-"""Record batches compressed and decompressed: the way to `codec_frames`, which does the work.
+"""Compresses and decompresses record batches, through `codec_frames`.
 
-That module is imported with the first batch that is compressed: its library takes a millisecond.
+That module is imported at the first compressed batch: its library takes a millisecond to load.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from kafkapy.record.codec import DECOMPRESSED_BYTES_MAX, Codec
 
 
 def compress(codec: Codec, data: bytes | bytearray | memoryview, level: int | None = None) -> bytes:
-    """`data` in the codec's framing, at a `level` the topic config allows (snappy has none)."""
+    """Compress `data` in the codec's framing at a `level` of the topic config (snappy has none)."""
     if codec is Codec.NONE:
         return bytes(data)
     from kafkapy.record import codec_frames
@@ -20,10 +20,10 @@ def compress(codec: Codec, data: bytes | bytearray | memoryview, level: int | No
 def decompress(
     codec: Codec, data: bytes | bytearray | memoryview, max_bytes: int | None = None
 ) -> bytes:
-    """The bytes that `data` holds compressed, at most `max_bytes` (default DECOMPRESSED_BYTES_MAX).
+    """Decompress `data` to at most `max_bytes` (default DECOMPRESSED_BYTES_MAX).
 
     Raises:
-        ApiError: CORRUPT_MESSAGE when `data` is not the codec's, is cut off, or unfolds to more.
+        ApiError: CORRUPT_MESSAGE if `data` is of another format, is cut off, or has more bytes.
     """
     if codec is Codec.NONE:
         return bytes(data)
@@ -37,7 +37,7 @@ def decompress(
 def decompress_view(
     codec: Codec, data: bytes | bytearray | memoryview, max_bytes: int
 ) -> bytes | memoryview:
-    """`decompress` without a copy of what may be large.
+    """As `decompress`, without a copy of large data.
 
     Raises:
         ApiError: CORRUPT_MESSAGE, as `decompress`.
@@ -50,10 +50,10 @@ def decompress_view(
 
 
 def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, room: memoryview) -> int:
-    """Decompress to the start of `room`, for callers who use it again and again; the bytes written.
+    """Decompress to the start of `room`, which callers reuse. Returns the number of bytes written.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE when `data` is not the codec's, is cut off, or does not fit.
+        ApiError: CORRUPT_MESSAGE if `data` is of another format, is cut off, or does not fit.
     """
     from kafkapy.record import codec_frames
 

@@ -30,7 +30,7 @@ class ControlRecordType(IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """The end of a transaction: COMMIT or ABORT, by a coordinator of that epoch."""
+    """The end of a transaction: COMMIT or ABORT, and the coordinator's epoch."""
 
     control_type: ControlRecordType
     coordinator_epoch: int
@@ -47,7 +47,7 @@ def end_transaction_marker(
     leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
     """The control batch, of one record, that ends the producer's transaction in a partition."""
-    from kafkapy.record.builder import RecordData, build_batch  # who reads markers writes none
+    from kafkapy.record.builder import RecordData, build_batch  # not needed to read markers
 
     control_type = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
     key = _KEY.pack(_VERSION, control_type)
@@ -64,7 +64,7 @@ def end_transaction_marker(
 
 
 def control_type_id(key: bytes | None) -> int:
-    """The type id in a control record's key, perhaps one that ControlRecordType does not know.
+    """The type id in a control record's key. ControlRecordType may not have it.
 
     Raises:
         ApiError: INVALID_RECORD for a key that is not a control record's.

@@ -44,12 +44,12 @@ def down_convert(
 ) -> bytes:
     """The whole batches of `batches` as a message set of format `magic`, cut at `max_bytes`.
 
-    The first batch with something to show is never cut. Uncompressed records before
+    The first batch with records to return is never cut. Uncompressed records before
     `first_offset` are left out. `pause` is called for each batch.
 
     Raises:
         ApiError: that first batch cannot be converted: UNSUPPORTED_COMPRESSION_TYPE (zstd),
-            CORRUPT_MESSAGE, INVALID_RECORD. A later one ends the set before it.
+            CORRUPT_MESSAGE, INVALID_RECORD. If a later one cannot, the set ends before it.
     """
     out = bytearray()
     is_empty = True
@@ -60,7 +60,7 @@ def down_convert(
             if header.is_control:
                 continue
             converted = _convert(batches, position, header, magic, first_offset)
-            if not converted:  # compaction has left nothing to show
+            if not converted:  # compaction has removed all its records
                 continue
             if not out:
                 max_bytes = max(max_bytes, len(converted))
@@ -101,8 +101,8 @@ def _convert(
 
 def _wrapper(records: Iterator[Record], header: BatchHeader, magic: int, attributes: int) -> bytes:
     """One compressed message with `records` as its value: inner offsets count from the first
-    record in v1 and are absolute in v0; its own offset is that of the last record. No list is made
-    of them: a batch of 1 MB may unfold to a million."""
+    record in v1 and are absolute in v0; its own offset is that of the last record. The
+    records are not collected in a list: a batch of 1 MB may have a million of them."""
     first = next(records, None)
     if first is None:  # compaction has left the batch empty
         return b""

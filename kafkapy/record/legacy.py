@@ -1,4 +1,4 @@
-"""Message sets of the formats v0 and v1 (before Kafka 0.11), read. `down_conversion` writes them.
+"""Reads message sets of formats v0 and v1 (before Kafka 0.11). `down_conversion` writes them.
 
     offset i64, size i32, crc32 u32 (from the magic on), magic i8, attributes i8,
     [timestamp i64: v1 only], key length i32, key, value length i32, value
@@ -50,10 +50,10 @@ class Message(NamedTuple):
 def read_messages(
     buf: Buffer, header: BatchHeader, position: int = 0, max_bytes: int | None = None
 ) -> Iterator[Message]:
-    """The messages that the v0/v1 message at `position` is or, as a compressed wrapper, holds.
+    """The v0/v1 message at `position` or, if it is a compressed wrapper, its inner messages.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE (a CRC, or it does not decompress), INVALID_RECORD (malformed).
+        ApiError: CORRUPT_MESSAGE (wrong CRC, or does not decompress), INVALID_RECORD (malformed).
     """
     view = memoryview(buf)[position : position + header.size]
     key, value = _key_and_value(view, _FIELDS_OFFSET[header.magic], len(view))
@@ -79,10 +79,10 @@ def read_messages(
 
 
 def _inner_messages(data: Buffer, wrapper: BatchHeader) -> Iterator[Message]:
-    """The messages of a wrapper. A MB may unfold to hundreds of thousands: no headers are built."""
+    """The messages of a wrapper. Builds no headers: 1 MB may have hundreds of thousands."""
     last_offset: int = _INT64.unpack_from(data, _last_position(data))[0]
     magic, fields_at = wrapper.magic, _FIELDS_OFFSET[wrapper.magic]
-    # In v1 the wrapper names the absolute offset of its last message; old producers sent 0.
+    # In v1 the wrapper has the absolute offset of its last message; old producers sent 0.
     relative = magic == 1 and wrapper.base_offset != 0
     base = wrapper.base_offset - last_offset if relative else 0
     timestamp, timestamp_type = wrapper.max_timestamp, wrapper.timestamp_type
@@ -106,7 +106,7 @@ def _inner_messages(data: Buffer, wrapper: BatchHeader) -> Iterator[Message]:
 
 
 def _last_position(data: Buffer) -> int:
-    """Where the last message of a set begins.
+    """The position of the last message of a set.
 
     Raises:
         ApiError: INVALID_RECORD (the set is empty or cut off), CORRUPT_MESSAGE.
@@ -121,7 +121,7 @@ def _last_position(data: Buffer) -> int:
 
 
 def _no_inner_message(data: Buffer, position: int, wrapper: BatchHeader) -> ApiError:
-    """The reason why a message may not be in a wrapper. Raises it if the header is bad."""
+    """The error for an invalid message in a wrapper. Raises it if the header or the CRC is bad."""
     header = read_header(data, position)
     if header.magic == wrapper.magic and header.codec is Codec.NONE:
         validate_message_crc(data, header, position)
@@ -153,7 +153,7 @@ def _nullable_bytes(buf: Buffer, at: int, end: int) -> tuple[bytes | None, int]:
 
 
 def validate_message_crc(buf: Buffer, header: BatchHeader, position: int = 0) -> None:
-    """Raises ApiError CORRUPT_MESSAGE unless the v0/v1 message at `position` has its CRC-32."""
+    """Check the CRC-32 of the v0/v1 message at `position`. Raises ApiError CORRUPT_MESSAGE."""
     computed = crc32(memoryview(buf)[position + MAGIC_OFFSET : position + header.size])
     if computed != header.crc:
         raise ApiError(
@@ -167,9 +167,9 @@ _CONTENT_SIZE_FLAG: Final = 0x08
 
 
 def mend_lz4_header(frame: bytes) -> bytes:
-    """An LZ4 frame from a v0 message with the header checksum that the LZ4 format wants.
+    """An LZ4 frame from a v0 message with the header checksum that the LZ4 format requires.
 
-    Clients of that time took the checksum over the frame's magic too (KAFKA-3160): v0 allows both.
+    Clients of that time included the frame's magic in the checksum (KAFKA-3160): v0 allows both.
     """
     return _with_checksum_from(frame, 4)
 
@@ -180,7 +180,7 @@ def spoil_lz4_header(frame: bytes) -> bytes:
 
 
 def _with_checksum_from(frame: bytes, start: int) -> bytes:
-    """The frame with its header's checksum taken from `start` on; other bytes as they are."""
+    """The frame with its header checksum computed from `start` on. Other bytes do not change."""
     if len(frame) < 7 or int.from_bytes(frame[:4], "little") != _LZ4_MAGIC:
         return frame
     end = 14 if frame[4] & _CONTENT_SIZE_FLAG else 6
@@ -189,7 +189,7 @@ def _with_checksum_from(frame: bytes, start: int) -> bytes:
 
 
 def _xxh32_short(data: bytes) -> int:
-    """xxHash32 with seed 0 of fewer than 16 bytes: all that an LZ4 frame descriptor can be."""
+    """xxHash32 with seed 0 of fewer than 16 bytes: an LZ4 frame descriptor is not longer."""
     mask, prime1, prime2, prime3 = 0xFFFFFFFF, 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
     prime4, prime5 = 0x27D4EB2F, 0x165667B1
     assert len(data) < 16, len(data)

@@ -1,8 +1,8 @@
-"""Batches whose preparation takes long: they are decompressed, recompressed, walked or converted.
+"""Preparation of batches that takes long: they are decompressed, recompressed, read or converted.
 
-The broker's event loop asks `validation` to be brief, which then raises `TakesLong` instead of
-doing the work. Another thread does it (`prepare_at_length`), under the same rules, and the loop
-appends what came of it (`PreparedAhead`).
+The broker's event loop calls `validation` with `briefly`, and gets `TakesLong` instead of a long
+wait. Another thread then prepares the batch (`prepare_at_length`), under the same rules, and the
+event loop appends the result (`PreparedAhead`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class PreparedAhead:
         self._outcome: PreparedBatch | ApiError | None = outcome
 
     def take(self, rules: BatchRules, now_ms: int, produce_version: int) -> PreparedBatch:
-        """The prepared batch, once. A refusal that stayed here would be in a loop with its
-        traceback, whose frames hold this and the records.
+        """The prepared batch. Works once: a stored error would form a reference cycle with its
+        traceback, whose frames refer to this object and the records.
 
         Raises:
             ApiError: as `prepare_client_batch`.
-            TakesLong: the rules are others now; the batch is still here.
+            TakesLong: the rules have changed; the batch is kept.
         """
         if rules != self._rules:
             raise TakesLong(rules, now_ms, produce_version)
@@ -42,14 +42,14 @@ class PreparedAhead:
 
 
 def without_frames(error: ApiError) -> ApiError:
-    """The error alone. Kept with its traceback, it would hold what the frames hold, tens of
-    megabytes, until the garbage collector finds the loop."""
+    """The error without its traceback, whose frames would keep tens of megabytes in memory until
+    the garbage collector finds the reference cycle."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
 
 def prepare_at_length(records: bytes, long: TakesLong, room: Room) -> PreparedAhead:
-    """Do it, in whichever thread this is called. `room` is that of the request."""
+    """Prepare a batch in the calling thread. `room` is that of the request."""
     outcome: PreparedBatch | ApiError
     try:
         room.check()

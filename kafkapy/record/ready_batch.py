@@ -1,4 +1,4 @@
-"""A batch that is complete but for who sends it: it is stamped, and perhaps sent in halves."""
+"""Batches that are complete except for the producer fields, and may be split into halves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def stamp(
     base_sequence: int,
     is_transactional: bool,
 ) -> None:
-    """Write a batch's producer, and its CRC. May be done again for another producer."""
+    """Write the producer fields and the CRC of a batch. May be repeated for another producer."""
     header = read_header(batch)
     attributes = header.attributes | (TRANSACTIONAL_BIT if is_transactional else 0)
     seal(
@@ -34,7 +34,7 @@ def stamp(
 
 
 def halves(batch: ReadyBatch) -> Iterator[bytearray]:
-    """Two batches of the records of one that has more than one, in their order, to be stamped."""
+    """Split a batch of at least two records into two batches, in order. Neither is stamped."""
     header = read_header(batch)
     rows = [
         RecordData(row.key, row.value, row.timestamp, row.headers)

@@ -1,8 +1,8 @@
 """The check of every record of a batch, for appends to compacted topics.
 
-What passes is read whole by every reader: `records`, `row_index`, `columns` and Kafka's
-`DefaultRecord.readFrom`. The rules are the strictest of theirs: lengths and counts take at most 5
-bytes, timestamps fit 64 bits.
+Every reader can read a batch that passes: `records`, `row_index`, `columns` and Kafka's
+`DefaultRecord.readFrom`. The rules are the strictest of these readers: lengths and counts take at
+most 5 bytes, timestamps fit 64 bits.
 
 Hot file: one loop that builds nothing and reads varints of one and two bytes in place.
 """
@@ -37,21 +37,21 @@ def check_records(data: bytes, header: BatchHeader) -> list[int]:
 
 
 def _check(data: bytes, header: BatchHeader, without_key: list[int]) -> int:
-    """Check as many records as `header` counts; where the last one ends."""
+    """Check as many records as `header` counts. Returns the end of the last one."""
     size, base_timestamp = len(data), header.base_timestamp
-    # Where no delta of one or two bytes can overflow, only longer ones are looked at.
+    # If no delta of one or two bytes can overflow, only longer ones are checked.
     short = 0x7F if -_FAR < base_timestamp < _FAR else -1
     at = index = 0
     try:
         for index in range(header.record_count):
-            n = data[at]  # zigzag, as all below: even for what is not negative
+            n = data[at]  # zigzag, as all below: even unless negative
             at += 1
             if n > 0x7F:
                 n, at = (n + data[at] * 128 - 128, at + 1) if data[at] < 128 else _int(data, at - 1)
             end = at + (n >> 1)
             if n & 1 or end > size:
                 raise _out_of_bounds("length", n)
-            at += 2  # the attributes byte, which is not in use, and the timestamp's first
+            at += 2  # the unused attributes byte, and the timestamp's first byte
             if data[at - 1] > short:
                 at = at + 1 if data[at] <= short else _after_timestamp(data, at - 1, base_timestamp)
             n = data[at]
@@ -89,7 +89,7 @@ def _check(data: bytes, header: BatchHeader, without_key: list[int]) -> int:
 
 
 def _int(data: bytes, at: int) -> tuple[int, int]:
-    """A varint of 32 bits as it is written, zigzag, and where it ends."""
+    """A varint of 32 bits, still zigzag-encoded, and its end."""
     high = data[at + 1]
     if high <= 0x7F:
         return data[at] + (high << 7) - 0x80, at + 2
@@ -107,7 +107,7 @@ def _after_timestamp(data: bytes, at: int, base_timestamp: int) -> int:
 
 
 def _after_headers(data: bytes, at: int, end: int) -> int:
-    """Where a record's headers end, whose number is at `at`."""
+    """The end of a record's headers. Their number is at `at`."""
     n, at = _int(data, at) if data[at] > 0x7F else (data[at], at + 1)
     if n & 1 or n >> 1 > end - at:
         raise _out_of_bounds("header count", n)

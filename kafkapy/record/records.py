@@ -1,7 +1,7 @@
-"""One batch in, rows out: the readable record decoder of tools, coordinators and the cleaner.
+"""Decodes the records of batches, for tools, coordinators and the cleaner.
 
-Not on the produce or fetch path. Every malformed record is ApiError INVALID_RECORD, every failed
-decompression CORRUPT_MESSAGE; nothing else is raised, whatever the bytes.
+Not on the produce or fetch path. A malformed record raises ApiError INVALID_RECORD, a failed
+decompression CORRUPT_MESSAGE. No input raises anything else.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Record(NamedTuple):
 
 
 def iter_records(buf: Buffer, *, include_control: bool = False) -> Iterator[Record]:
-    """The records of all whole batches in `buf`, of any format; markers only when asked for.
+    """The records of all whole batches in `buf`, of any format; markers only on request.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE or INVALID_RECORD on reaching a bad batch. No CRC is taken.
+        ApiError: CORRUPT_MESSAGE or INVALID_RECORD on reaching a bad batch. No CRC is checked.
     """
     for position, header in iter_headers(buf):
         if include_control or not header.is_control:
@@ -64,14 +64,14 @@ def batch_records(
     """The records of the batch at `position`, whose header is `header`, one at a time.
 
     With `skipped`, a malformed record of format v2 does not end the iteration: `skipped` gets the
-    reason, and the next record is read, unless the length of the malformed one hides where it is.
+    reason, and the next record is read, if the malformed one has a possible length.
 
     Raises:
         ApiError: CORRUPT_MESSAGE (does not decompress within `max_bytes`), INVALID_RECORD (a record
-            is malformed: those before it have been given).
+            is malformed; the records before it were yielded).
     """
     if header.magic != MAGIC:
-        # Old formats are rare: a tool that meets none starts sooner without them.
+        # Old formats are rare. Imported here, so that tools start sooner.
         from kafkapy.record.legacy import read_messages
 
         for m in read_messages(buf, header, position, max_bytes):
@@ -110,7 +110,7 @@ def batch_records(
 
 
 def _end_of_record(data: bytes, at: int) -> int:
-    """Where the record at `at` ends by its length; -1 if that cannot be."""
+    """The end of the record at `at` by its length; -1 if the length is impossible."""
     try:
         length, at = read_varint(data, at)
     except (IndexError, ValueError):
@@ -133,7 +133,7 @@ def records_payload(
 def records_view(
     buf: Buffer, header: BatchHeader, position: int = 0, max_bytes: int | None = None
 ) -> bytes:
-    """The same, or a view of what is too large to be copied, which reads as bytes do."""
+    """As `records_payload`. Large data is returned as a view, which can be read like bytes."""
     payload: Any = memoryview(buf)[position + HEADER_SIZE : position + header.size]
     if header.attributes & CODEC_MASK:
         limit = DECOMPRESSED_BYTES_MAX if max_bytes is None else max_bytes

@@ -1,6 +1,6 @@
-"""The slow paths of an append: to check records, recompress, restamp or convert a batch up.
+"""The slow paths of an append: check records, recompress, set append times, convert up.
 
-`validation` enters these only when the topic's config, or a client from before 0.11, asks for it.
+`validation` uses these only if the topic's config, or a client older than 0.11, requires it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from kafkapy.record.records import records_view
 
 _NO_KEY: Final = "Compacted topic cannot accept message without key"
 _ERRORS_SHOWN: Final = 3
-_ERRORS_TOLD: Final = 1000  # each is a row of the answer, and a batch may have a million records
+_ERRORS_TOLD: Final = 1000  # each takes space in the response; a batch may have a million records
 
 PRODUCED_BYTES_MAX: Final = 64 << 20
 """What a produced batch may unfold to where it must be decompressed: 64 times the most that a topic
@@ -84,7 +84,7 @@ def rewrite(
 
 
 def check_keys(records: Buffer, header: BatchHeader, room: Room | None = None) -> None:
-    """Check each record whole: it needs a key, and its place as its offset delta.
+    """Check each record completely: it needs a key, and its index as its offset delta.
 
     Raises:
         ApiError: InvalidRecords (keys), INVALID_RECORD (not records), CORRUPT_MESSAGE.
@@ -98,7 +98,7 @@ def check_keys(records: Buffer, header: BatchHeader, room: Room | None = None) -
 def _payload(
     records: Buffer, header: BatchHeader, room: Room | None, read_records: int = 0
 ) -> bytes:
-    """The records section, decompressed, as `records_view` gives it."""
+    """The records section, decompressed, as `records_view` returns it."""
     payload = records_view(records, header, max_bytes=PRODUCED_BYTES_MAX)
     if room is not None:
         room.spend(len(payload), min(read_records, len(payload) // RECORD_BYTES_MIN))
@@ -167,7 +167,7 @@ def _rows(
         for position, header in iter_headers(records):
             for message in read_messages(records, header, position, left_bytes):
                 _, timestamp, _, key, value, _ = message
-                # Others may lie more than 64 bits apart: that is no batch of v2.
+                # Deltas between other timestamps may need more than 64 bits, which v2 cannot hold.
                 if not NO_TIMESTAMP <= timestamp < INT64_MAX:
                     raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"Invalid timestamp {timestamp}")
                 if key is None and rules.compacted:

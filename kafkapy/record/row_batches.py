@@ -1,8 +1,8 @@
-"""Vector encode: rows of columns to v2 batches, with no Python object per record.
+"""Encodes rows of columns to v2 batches, with no Python object per record.
 
-The other way of `columns`. A compiled kernel writes records where the batch will be sent from:
-behind room for its header, in a buffer that grows up to the size a batch may have. The header, the
-CRC and the compression are a batch's, not a row's, and are Python's.
+The reverse of `columns`. A compiled kernel writes the records into the buffer from which the batch
+is sent, behind room for the header. The buffer grows up to the allowed size of a batch. Python
+writes the header and the CRC, and compresses, because these are per batch, not per row.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_HEADERS: Final = HeaderColumns(np.empty(0, np.int32), _NO_COLUMN, _NO_COLUMN
 
 
 class RowTooLarge(Exception):
-    """A row that no batch may have; `size` is its bytes as a record."""
+    """A row is too large for any batch; `size` is its size in bytes as a record."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"a record of {size} bytes")
@@ -47,7 +47,7 @@ class RowTooLarge(Exception):
 
 
 class RowColumns(NamedTuple):
-    """Keys, values and headers of rows, in their order; with `headers` None no row has any."""
+    """Keys, values and headers of rows, in order. If `headers` is None, no row has headers."""
 
     keys: BinaryColumn
     values: BinaryColumn
@@ -55,10 +55,10 @@ class RowColumns(NamedTuple):
 
 
 class OpenBatch:
-    """A batch that takes rows until it is full.
+    """A batch that accepts rows until it is full.
 
-    `limit` is the bytes after which it is full; a single row may take it up to `max_bytes`.
-    `count` is its records, `size` its bytes before compression.
+    It is full at `limit` bytes; a single row may have up to `max_bytes`. `count` is the number of
+    its records, `size` its bytes before compression.
     """
 
     __slots__ = ("_base_timestamp", "_buffer", "_limit", "_max_bytes", "_max_timestamp", "count",
@@ -73,10 +73,10 @@ class OpenBatch:
         self._base_timestamp = self._max_timestamp = 0
 
     def add(self, columns: RowColumns, rows: NDArray[np.int32], timestamp_ms: int) -> int:
-        """Take the first of these rows (indices into the columns); fewer than all when it is full.
+        """Add rows (indices into the columns) until the batch is full. Returns the number added.
 
         Raises:
-            RowTooLarge: the first row that was not taken is too large for any batch.
+            RowTooLarge: the first row that was not added is too large for any batch.
         """
         if self.count == 0:
             self._base_timestamp = timestamp_ms
@@ -97,7 +97,7 @@ class OpenBatch:
                 return taken
 
     def _grow(self, wanted: int) -> bool:
-        """Make room for so many bytes more; False when the batch is full."""
+        """Make room for `wanted` more bytes. Returns False if the batch is full."""
         needed = self.size + wanted
         if self.count == 0 and needed > self._limit:
             if needed > self._max_bytes:
@@ -111,7 +111,7 @@ class OpenBatch:
         return True
 
     def close(self, codec: Codec, level: int | None = None) -> ReadyBatch:
-        """The batch, of one record at least, with neither producer nor CRC: `stamp` sets both."""
+        """The batch, of at least one record, without producer and CRC: `stamp` sets both."""
         batch: ReadyBatch = self._buffer.data[: self.size]
         if codec is not Codec.NONE:
             payload = compress(codec, self._buffer.data[HEADER_SIZE : self.size], level)

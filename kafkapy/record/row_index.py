@@ -61,8 +61,8 @@ def _fill(index: RowIndex, header: BatchHeader) -> int:
     data, offsets, timestamp_deltas, keys, ends, tombstones = index
     size, base_offset, last_delta = len(data), header.base_offset, header.last_offset_delta
     at = 0
-    # Varints of one byte, most of them, and lengths of two are read in place; n is zigzag, and
-    # what is counted here is even in it.
+    # Varints of one byte, which are most, and lengths of two bytes are read in place. n is
+    # zigzag-encoded: numbers that are not negative are even.
     for row in range(header.record_count):
         n = data[at]
         at += 1
@@ -137,7 +137,7 @@ def index_keys(
 def _fill_keys(
     data: bytes, header: BatchHeader, deltas: list[int], keys: list[bytes | None]
 ) -> int:
-    """As `_fill`, and `deltas` only if they are not 0, 1, 2 and so on."""
+    """As `_fill`, for keys. Fills `deltas` only if they are not 0, 1, 2 and so on."""
     size, last_delta, take = len(data), header.last_offset_delta, keys.append
     at = expected = 0
     for _ in range(header.record_count):
@@ -152,7 +152,7 @@ def _fill_keys(
         end = at + (n >> 1)
         if n & 1 or not at < end <= size:
             raise ValueError(f"length {(n >> 1) ^ -(n & 1)} is out of bounds")
-        at += 2  # the attributes byte is not in use, and a timestamp of one byte is not either
+        at += 2  # skip the unused attributes byte, and a timestamp of one byte
         if data[at - 1] > 0x7F:
             _, at = _varint(data, at - 1)
         n = data[at]

@@ -1,8 +1,8 @@
-"""The compiled kernels of `row_batches`: Arrow's columns into the records of v2 batches.
+"""The compiled kernels of `row_batches`: they encode Arrow's columns as records of v2 batches.
 
 One pass measures a record, writes its varints and copies its bytes: 17 ns for a record of 100 B on
-one core. Compiling takes 1.5 s. Where a key goes is Kafka's murmur2 (`Utils.murmur2`), so that its
-records meet those that other producers wrote.
+one core. Compiling takes 1.5 s. A key's partition comes from Kafka's murmur2 (`Utils.murmur2`), so
+that all producers send records with the same key to the same partition.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _varint_size(value: int) -> Any:
 
 @part
 def _put_varint(out: Any, used: Any, value: int) -> Any:
-    """Append a zigzag varint of 32 bits; the position after it."""
+    """Append a zigzag varint of 32 bits. Returns the position after it."""
     raw = (value << 1) ^ (value >> 31)
     while raw > 0x7F:
         out[used] = np.uint8((raw & 0x7F) | 0x80)
@@ -80,11 +80,11 @@ def encode_rows(
     content_offsets: Any, content_data: Any, content_validity: Any,
     timestamp_delta: int, out: Any, start: int, first_delta: int, limit: int,
 ) -> tuple[int, Any, Any]:  # fmt: skip
-    """Append the records of `rows` (indices into the columns) to `out` at `start`, none of which
-    may end beyond `limit`. `header_offsets` may be empty: no row has headers.
+    """Append the records of `rows` (indices into the columns) to `out` at `start`, up to `limit`.
+    `header_offsets` is empty if no row has headers.
 
-    The first has the offset delta `first_delta`. Returns how many were written, where they end, and
-    the bytes of the row that did not fit, or 0.
+    The first record has the offset delta `first_delta`. Returns the number of records written,
+    their end, and the size in bytes of the row that did not fit, or 0.
     """
     used = np.uint64(start)
     time_size = _varint_size(timestamp_delta)
@@ -106,7 +106,7 @@ def encode_rows(
         if used + whole > limit:
             return done, np.int64(used), whole
         used = _put_varint(out, used, size)
-        out[used] = 0  # the record's attributes: none is in use
+        out[used] = 0  # the record's attributes, which are not in use
         used = _put_varint(out, used + np.uint64(1), timestamp_delta)
         used = _put_varint(out, used, delta)
         used = _put_varint(out, used, key_length)
@@ -126,7 +126,7 @@ def encode_rows(
 
 @part
 def _murmur2(data: Any, begin: int, length: int) -> Any:
-    """The 32 bits that `Utils.murmur2` gives for so many bytes from `begin` on."""
+    """The 32-bit hash of `Utils.murmur2` for `length` bytes from `begin` on."""
     mixed = _MURMUR_SEED ^ np.uint32(length)
     at = np.uint64(begin)
     words = length >> 2
@@ -152,8 +152,8 @@ def _murmur2(data: Any, begin: int, length: int) -> Any:
 def partitions_of_keys(
     offsets: Any, data: Any, validity: Any, partition_count: int, partitions: Any
 ) -> None:
-    """Where the keys of a column go, for rows whose entry in `partitions` is -1; a null key leaves
-    it so (`BuiltInPartitioner.partitionForKey`)."""
+    """Set the partitions of a column of keys, for rows whose entry in `partitions` is -1. For a
+    null key the entry stays -1 (`BuiltInPartitioner.partitionForKey`)."""
     for row in range(len(partitions)):
         length = _length(offsets, validity, row)
         if partitions[row] == -1 and length >= 0:

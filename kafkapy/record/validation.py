@@ -1,10 +1,10 @@
 """Validation of a batch before a leader appends it (`LogValidator`, `UnifiedLog`).
 
 Hot file: every produced batch passes `prepare_client_batch`. Its fast path reads the header once,
-takes the CRC over the received bytes and compares header fields: 2 us and the CRC, however many
-records there are. What must copy, decompress or walk lives in `rewriting`.
+computes the CRC over the received bytes and compares header fields: 2 us plus the CRC, for any
+number of records. `rewriting` has the code that copies, decompresses or reads records.
 
-The caller then writes `first_16_bytes(...)` and `prepared.records[16:]`: nothing was copied.
+The caller then writes `first_16_bytes(...)` and `prepared.records[16:]`, without a copy.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def prepare_client_batch(
     briefly: bool = False,
     room: Room | None = None,
 ) -> PreparedBatch:
-    """Hold the records of one partition of a Produce request against all rules by batch.
+    """Check the records of one partition of a Produce request against all rules for batches.
 
     Raises:
-        TakesLong: the batch would have to be decompressed, or more than BRIEF_BYTES be walked or
-            compressed, and the caller wants it `briefly`.
+        TakesLong: `briefly` is set, and the batch must be decompressed, or more than BRIEF_BYTES
+            must be read or compressed.
         ApiError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP,
             UNSUPPORTED_COMPRESSION_TYPE or INVALID_RECORD (perhaps InvalidRecords).
     """
@@ -91,7 +91,7 @@ def prepare_client_batch(
     if attributes & _BROKERS_BITS:
         if attributes & CONTROL_BIT:
             raise _invalid("Clients are not allowed to write control records")
-        # Kafka takes it, and its cleaner then drops tombstones that nobody may have read.
+        # Kafka accepts it, and its cleaner may then remove tombstones before they were read.
         raise _invalid("Only the log cleaner sets a delete horizon")
     if producer_id != NO_PRODUCER_ID and sequence < 0:
         raise _invalid(f"Producer {producer_id} sent the base sequence {sequence}")
@@ -113,7 +113,8 @@ def prepare_client_batch(
 
 
 def prepare_internal_batch(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
-    """The same for a batch of this broker's coordinators: control batches, any sequence may pass.
+    """As `prepare_client_batch`, for batches of this broker's coordinators: also control batches,
+    and any sequence.
 
     Raises:
         ApiError: as `prepare_client_batch`.
@@ -132,7 +133,7 @@ def _prepare(
     now_ms: int,
     room: Room | None = None,
 ) -> PreparedBatch:
-    """Apply the topic's config to a sound batch; the last line is the hot path's end."""
+    """Apply the topic's config to a valid batch. The fast path ends at the last line."""
     codec = header.attributes & CODEC_MASK
     if codec > _LAST_CODEC:
         raise _invalid(f"Unknown compression codec {codec}")
@@ -166,7 +167,7 @@ def _single_batch(records: Buffer) -> BatchHeader:
             raise _invalid(f"Batches need the magic 2: this one has {header.magic}")
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {header.magic}")
     if size != len(records):
-        # As Kafka's iterator sees it: a batch that is not all there is no batch.
+        # As in Kafka's iterator: an incomplete batch is not a batch.
         if size > len(records):
             raise _invalid(f"The batch length says {size} bytes, {len(records)} are there")
         if size >= HEADER_SIZE:
