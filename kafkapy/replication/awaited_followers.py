@@ -1,10 +1,10 @@
 """Followers whose first fetch from a new leader is awaited.
 
-A follower adds a partition with its next fetch. Its previous one may still wait at the leader for
+A follower adds a partition with its next fetch. Its previous fetch may still wait at the leader for
 `replica.fetch.wait.max.ms`. A record produced meanwhile with acks=all, to a new topic or after a
 failover, would wait as long: 250 ms on average, as with Kafka. So a new leader answers the waiting
-fetches of its in-sync followers. Their next fetches wait only shortly, until they have fetched
-every partition that it leads, or a time limit has passed.
+fetches of its in-sync followers. The followers' next fetches wait only shortly, until the followers
+have fetched every awaited partition, or a time limit has passed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class AwaitedFollowers:
         ]
         for follower in followers:
             awaited = self._until_ms.setdefault(follower, {})
-            # A broker that is gone never fetches: overdue entries must not accumulate.
+            # A stopped broker never fetches: overdue entries must not accumulate.
             while awaited and next(iter(awaited.values())) <= now_ms:
                 del awaited[next(iter(awaited))]
-            awaited.pop(partition, None)  # the order is that of time
+            awaited.pop(partition, None)  # entries are in the order of time
             awaited[partition] = now_ms + AWAITED_MS
         return followers
 

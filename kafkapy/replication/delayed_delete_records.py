@@ -13,7 +13,8 @@ INVALID_LOW_WATERMARK: Final = -1
 
 
 class DeleteRecordsWait:
-    """One partition until the log of every live replica begins at `required_offset` or later."""
+    """One partition that waits until the log of every live replica begins at `required_offset` or
+    later."""
 
     __slots__ = ("error", "low_watermark", "partition", "required_offset", "waiting")
 

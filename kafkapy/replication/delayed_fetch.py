@@ -39,7 +39,7 @@ class FetchParams:
         listener: str = "",
         replica_epoch: int = -1,
     ) -> None:
-        # A debugging consumer reads as far as others (`FetchIsolation`).
+        # A debugging consumer has the same upper bound as others (`FetchIsolation`).
         self.replica_id = replica_id if replica_id >= 0 else CONSUMER
         self.replica_epoch = replica_epoch
         self.max_wait_ms = max_wait_ms
@@ -111,7 +111,7 @@ class DelayedFetch(DelayedOperation):
         return found > 0 and self.ready()
 
     def _available(self, position: int) -> int | None:
-        """The available bytes of one partition; None if its row must be sent now."""
+        """The available bytes of one partition; None if the response must be sent now."""
         params, wait = self._params, self._waits[position]
         partition = wait.partition
         if partition.leader_epoch != self._epochs[position] or not partition.is_served:
@@ -121,7 +121,7 @@ class DelayedFetch(DelayedOperation):
         try:
             end = partition.upper_bound_metadata(params.replica_id, params.isolation)
         except (ApiError, LogDirFailure):
-            return None  # reading for the answer meets it again, and deals with it
+            return None  # the read for the response meets it again, and handles it
         start = wait.position
         if end.offset == start.offset:
             return 0

@@ -24,7 +24,7 @@ class ProduceWait:
     def settle(self) -> None:
         """Check again. Done when the records are replicated, or can no longer be."""
         partition = self.partition
-        # A later epoch of the same leader keeps the records: only a follower may truncate them.
+        # The same leader keeps the records in a later epoch: only a follower may truncate them.
         if not partition.is_leader or partition.times_followed != self.times_followed:
             self._done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         elif partition.log.high_watermark >= self.required_offset:

@@ -9,7 +9,7 @@ partitions to read, in order), and selects the rows to send.
 | 0 / 0  | full fetch, make a session |
 | N / -1 | close session N, then sessionless |
 | N / 0  | close session N, make a new one |
-| N / e  | incremental: only what changed is named |
+| N / e  | incremental: names only changed partitions |
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class FetchPartition:
         self.fetch_offset = fetch_offset
         self.max_bytes = max_bytes
         if current_leader_epoch != self.current_leader_epoch:
-            # What was answered in another epoch may have been thrown away.
+            # The client may have dropped the response of another epoch.
             self.current_leader_epoch = current_leader_epoch
             self.sent_high_watermark = -1
         self.last_fetched_epoch = last_fetched_epoch
@@ -106,7 +106,7 @@ class FetchPartition:
             self.follower_log_start_offset = follower_log_start_offset
 
     def is_news(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Whether the client does not know these values yet. Remembers them as sent."""
+        """Whether these values were not sent to the client yet. Records them as sent."""
         news = (
             self.sent_high_watermark != high_watermark
             or self.sent_log_start_offset != log_start_offset
@@ -120,7 +120,7 @@ class FetchResult:
     """One partition's row of a fetch: either data or an error.
 
     `records` has batches, of which the last may be incomplete, or a region of a file; `size_bytes`
-    is their length. A consumer is sent to `preferred_read_replica` unless that is -1.
+    is their length. Consumers read from `preferred_read_replica` next, unless that is -1.
     """
 
     __slots__ = (
@@ -149,7 +149,7 @@ class FetchResult:
         self.diverging_epoch: tuple[int, int] | None = None
 
     def must_send(self) -> bool:
-        """Whether an incremental response includes this row. Remembers what it sends."""
+        """Whether an incremental response includes this row. Records the values as sent."""
         wanted = self.wanted
         send = bool(
             wanted.is_news(self.high_watermark, self.log_start_offset)
@@ -159,7 +159,7 @@ class FetchResult:
             or self.preferred_read_replica >= 0
         )
         if self.error or self.diverging_epoch:
-            # The next success must be told even if nothing else changes.
+            # The next success must be sent even if nothing else changes.
             wanted.sent_high_watermark = -1
         return send
 
@@ -281,7 +281,7 @@ class FetchSessionCache:
         if session.uses_topic_ids != uses_topic_ids and (wanted or session.partitions):
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         if wanted and self._is_full(session, wanted):
-            # The client begins again; if there is still no room, without a session.
+            # The client opens a new session, or has none if there is still no room.
             del self._sessions[session_id]
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         self._apply(session, wanted, forgotten)
@@ -292,7 +292,7 @@ class FetchSessionCache:
         return FetchContext(list(session.partitions.values()), session, incremental=True)
 
     def forget(self, context: FetchContext) -> None:
-        """Remove the session that a full fetch created, because its response does not name it."""
+        """Remove the session that a full fetch created, because its response has no session id."""
         self._sessions.pop(context.session_id, None)
 
     def _is_full(self, session: FetchSession, wanted: list[FetchPartition]) -> bool:
@@ -366,5 +366,5 @@ class FetchSessionCache:
 
 
 def unresolved(wanted: FetchPartition) -> bool:
-    """Whether the row names a topic id that this broker does not know yet."""
+    """Whether the row has a topic id that is not in this broker's metadata yet."""
     return wanted.topic is None and wanted.topic_id != ZERO_UUID

@@ -6,10 +6,10 @@ fetch (KIP-595), not by offset.
 
 | a partition is |meaning                                            | leaves by                   |
 |----------------|---------------------------------------------------|-----------------------------|
-| fetching       |its next offset is asked for                       | an answer                   |
-| delayed        |something failed; asked again after a while        | the clock                   |
-| out of range   |the leader is asked for its first and last offset  | `on_leader_offsets`         |
-| failed         |its leader epoch is over                           | `follow` with another epoch |
+| fetching       |its next offset is requested                       | a response                  |
+| delayed        |a fetch or an append failed; it is repeated later  | the clock                   |
+| out of range   |the leader's first and last offset are requested   | `on_leader_offsets`         |
+| failed         |its leader epoch is fenced                         | `follow` with another epoch |
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FIRST_DELAY_MS: Final = 20
 
 
 class FollowState(Enum):
-    """The table above."""
+    """The states in the table above."""
 
     FETCHING = "fetching"
     DELAYED = "delayed"
@@ -52,7 +52,7 @@ class FollowState(Enum):
 
 
 class LeaderRow(NamedTuple):
-    """A leader's answer for one partition; `diverging_epoch` is (epoch, end offset)."""
+    """A leader's response for one partition; `diverging_epoch` is (epoch, end offset)."""
 
     topic_partition: TopicPartition
     error: int
@@ -81,9 +81,9 @@ class _Following:
         self.leader_epoch = partition.leader_epoch
         self.state = FollowState.FETCHING
         self.due_ms = 0
-        self.delay_ms = 0  # the last one since the leader answered well
+        self.delay_ms = 0  # the last delay; 0 after a response without an error
         self.lag: int | None = None  # records behind the leader's high watermark
-        self.said: ErrorCode | None = None  # the error that the log tells of
+        self.said: ErrorCode | None = None  # the error that was logged last
         self.said_ms = 0
 
     @property
@@ -113,8 +113,8 @@ class FollowerFetcher:
         self._held_until_ms: int | None = None
         self._session = FollowerSession()
         self._following: dict[TopicPartition, _Following] = {}
-        self._uncut: dict[TopicPartition, _Following] = {}  # before they are fetched
-        self._may_be_out_of_range = False  # checked at each response, with thousands of partitions
+        self._uncut: dict[TopicPartition, _Following] = {}  # to truncate before their first fetch
+        self._may_be_out_of_range = False  # saves a search of thousands of partitions
 
     def __len__(self) -> int:
         return len(self._following)
@@ -161,8 +161,8 @@ class FollowerFetcher:
         self._uncut.pop(topic_partition, None)
 
     def _begin(self, following: _Following) -> bool:
-        """Truncate a log without leader epochs. Returns False if it must be tried again: the caller
-        has other partitions to follow.
+        """Truncate a log without leader epochs. Returns False if it must be tried again, so
+        that the other partitions are not affected.
         """
         topic_partition, log = following.partition.topic_partition, following.partition.log
         try:
@@ -266,14 +266,14 @@ class FollowerFetcher:
                 self._on_log_dir_failure(failure)
             except StorageShortage as shortage:
                 self._put_off(following, shortage, now_ms)
-            except ApiError as damage:  # of its own log, where that must be cut
+            except ApiError as damage:  # of the local log, which must be truncated
                 _log.error("Cannot cut %s: %s", row.topic_partition, damage.message)
                 self._delay(following, now_ms)
         return changed
 
     def _is_current(self, following: _Following, asked: FetchRow) -> bool:
         """Whether the response matches the partition's present state. A topic that was deleted and
-        created again begins with the epoch and the offset of the old one.
+        created again has another id, but begins with the epoch and the offset of the old topic.
         """
         partition = following.partition
         return (
@@ -317,8 +317,9 @@ class FollowerFetcher:
             return False
         except ApiError as error:
             if isinstance(error, UnexpectedAppendOffset) and error.next_offset > log.log_end_offset:
-                # Two histories in one leader epoch: a leader that lost some of its log led on in
-                # it. Its log counts, from where they are seen to part. Kafka ceases to follow.
+                # The logs differ within one leader epoch: the leader lost part of its log and
+                # still leads in that epoch. The leader's log counts from the first offset that is
+                # known to differ. Kafka stops following.
                 self._cut(following.partition, error.first_offset)
                 return True
             _log.error("Found invalid data from leader %d for %s: %s; fetching it again",

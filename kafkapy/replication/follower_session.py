@@ -1,6 +1,6 @@
 """The follower's end of an incremental fetch session (`clients.FetchSessionHandler`).
 
-Remembers the last sent values of each partition, so that a request names only changed ones.
+Stores the last sent values of each partition, so that a request names only changed ones.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class FollowerSession:
             kept += before is not None and before.topic_id == row.topic_id
         uses_topic_ids, forgotten = self._have_topic_ids, _NONE_FORGOTTEN
         if not kept == len(told) == len(wanted):
-            # Another topic of a name is forgotten by the old id and named by the new one.
+            # A topic that was created again is forgotten by its old id, and added by its new one.
             forgotten = [
                 (key, row.topic_id)
                 for key, row in told.items()
@@ -95,7 +95,7 @@ class FollowerSession:
             self._have_topic_ids = _are_ids(row.topic_id for row in wanted.values())
             uses_topic_ids = self._have_topic_ids and _are_ids(gone for _, gone in forgotten)
             if not uses_topic_ids:
-                # Leaders forget after they have added: by its name, the new topic would be gone.
+                # Leaders add, then forget partitions: by name they would forget the new topic.
                 forgotten = [each for each in forgotten if each[0] not in wanted]
         return FollowerFetch(
             self._session_id, self._epoch, changed, forgotten, wanted, uses_topic_ids
@@ -113,7 +113,7 @@ class FollowerSession:
             self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
 
     def reset(self) -> None:
-        """Begin a new session: the leader does not know the old one, or the connection broke.
+        """Begin a new session: the leader has removed the old one, or the connection broke.
 
         The next request has the old id, so that the leader can close that session.
         """

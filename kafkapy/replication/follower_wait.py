@@ -1,9 +1,9 @@
-"""A follower's fetches at its leader: the news for each, and the wait for some.
+"""Fetches of a follower at its leader: finds partitions with news, and waits if there are none.
 
-Hot file. A follower fetches all its partitions again and again, and nearly all of them have no new
+Hot file. A follower fetches all its partitions repeatedly, and nearly all of them have no new
 records. So the session stays watched in the purgatory under its partitions, and a partition without
 news costs some comparisons, no read and no row. Other cases (another leader epoch, diverging logs,
-an offset out of range) take the general path. Only `news_of` decides whether a follower has news.
+an offset out of range) take the general path. Only `news_of` decides whether there is news.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Kind(IntEnum):
 
     OFFSETS = 1
     RECORDS = 2
-    REFUSAL = 3  # or where the logs part: reading says which
+    REFUSAL = 3  # or diverging logs: the read decides which
 
 
 class News(NamedTuple):
@@ -36,14 +36,14 @@ class News(NamedTuple):
     kind: Kind
 
     def wakes(self) -> bool:
-        """Whether this news completes a waiting fetch. Records do if they reach its minimum of
-        bytes.
+        """Whether this news completes a waiting fetch. Records do, unless `max_bytes` is 0: the
+        minimum of these fetches is one byte.
         """
         kind = self.kind
         return kind is _REFUSAL or (kind is _RECORDS and self.wanted.max_bytes > 0)
 
 
-_new = tuple.__new__  # half the time of the class's own
+_new = tuple.__new__  # takes half the time of `News(...)`
 _OFFSETS, _RECORDS, _REFUSAL = Kind.OFFSETS, Kind.RECORDS, Kind.REFUSAL
 
 
@@ -58,7 +58,7 @@ def news_of(pairs: Iterable[Pair], broker_id: int) -> list[News]:
             and wanted.current_leader_epoch == partition.leader_epoch
             and partition.is_leader
             and broker_id in partition.remote_replicas
-        ):  # nearly always, and without a call
+        ):  # the usual case, without a call
             goes_on = offset == end or log.log_start_offset <= offset < end
         else:
             goes_on = partition.is_continued_by(broker_id, wanted)
@@ -81,7 +81,7 @@ class FollowerWait(DelayedOperation):
     """The fetches of one session, one at a time. `partitions` are the session's, in order.
 
     Its keys are those of the partitions and, last, the follower's own, which a new leader checks.
-    `answer` is called when a waiting fetch has news, or its time is over.
+    `answer` is called when a waiting fetch has news, or its deadline has passed.
     """
 
     __slots__ = ("_answer", "_changes", "broker_id", "pairs", "session")
@@ -96,7 +96,7 @@ class FollowerWait(DelayedOperation):
         answer: Callable[[], None],
     ) -> None:
         super().__init__(0)
-        self.completed = True  # until it is parked
+        self.completed = True  # until a fetch waits
         self.session = session
         self.broker_id = broker_id
         self.pairs = list(zip(partitions, session.partitions.values(), strict=True))
@@ -112,8 +112,8 @@ class FollowerWait(DelayedOperation):
         return news_of(self.pairs, self.broker_id)
 
     def note(self, now_ms: int) -> list[tuple[Partition, int]]:
-        """Note the follower's positions. Returns the partitions whose state that may change, with
-        their high watermark before it. In the others the follower is unchanged: in sync, and with
+        """Record the follower's positions. Returns the partitions whose state this may change, with
+        their previous high watermark. In the others the follower is unchanged: in sync, and with
         all records.
         """
         changed = []

@@ -7,10 +7,10 @@ counts for acks and the high watermark: an addition at once, a removal only when
 | state     | event                                   | next                   |
 |-----------|-----------------------------------------|------------------------|
 | Committed | a follower caught up, or fell behind    | Pending                |
-| Pending   | answered NONE                           | Committed (the answer) |
+| Pending   | response NONE                           | Committed (its ISR)    |
 | Pending   | refused, the rest of the state stands   | Committed (as before)  |
-| Pending   | refused, the leader is behind the times | Pending, until told    |
-| any       | told by LeaderAndIsr                    | Committed (what it says) |
+| Pending   | refused, the leader's state is stale    | Pending                |
+| any       | LeaderAndIsr                            | Committed (its ISR)    |
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from kafkapy.common.uuid import Uuid
 
 
 class IsrChange(NamedTuple):
-    """A proposed ISR, valid for the epochs that the leader knows.
+    """A proposed ISR, valid for the epochs that the leader has.
 
     After an unclean election (RECOVERING), the leader's proposal says RECOVERED (KIP-704).
-    `isr_epochs` has the broker epoch with which a new member fetched, and -1 for the others: one
-    that restarts before the controller has the proposal must not become a member by it (KIP-903).
+    `isr_epochs` has the broker epoch with which a new member fetched, and -1 for the others. A
+    broker that restarts before the controller has the proposal must not become a member by it
+    (KIP-903).
     """
 
     topic_partition: TopicPartition
@@ -79,7 +80,7 @@ class InSyncReplicas:
         self.pending = None
 
     def propose(self, change: IsrChange) -> None:
-        """Set the pending change; there was none."""
+        """Set the pending change. No other may be pending."""
         assert self.pending is None, (self.pending, change)
         self.pending = change
         self.maximal = self.committed.union(change.isr)
@@ -87,7 +88,7 @@ class InSyncReplicas:
     def answered(
         self, change: IsrChange, error: ErrorCode, state: LeaderAndIsr | None, partition_epoch: int
     ) -> Answered:
-        """Apply the controller's response to `change`; the leader knows `partition_epoch`.
+        """Apply the controller's response to `change`. `partition_epoch` is the leader's.
 
         A response to a proposal that is no longer pending changes nothing.
         """

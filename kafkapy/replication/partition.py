@@ -40,10 +40,10 @@ class Partition:
     """A hosted partition.
 
     Fixed: `topic_partition`, `log`, `local_id`, `is_live(broker_id)`, and `may_be_replaced()`,
-    which is true while an election may not have reached this broker. LeaderAndIsr sets the rest.
-    `topic_id` is zero until the controller names it; `is_served` is False for good once the replica
-    is deleted or its disk failed: its log is not to be touched again. `times_followed` counts, for
-    the log may be truncated each time.
+    which is true while this broker may have missed an election. LeaderAndIsr sets the rest.
+    `topic_id` is zero until the controller sends it. `is_served` is False forever once the replica
+    is deleted or its disk failed: its log must not be used again. `times_followed` counts the times
+    it became a follower, because the log may be truncated each time.
     """
 
     __slots__ = (
@@ -114,8 +114,8 @@ class Partition:
         """Become leader. Returns whether this begins a new leader epoch.
 
         The new epoch's start is in the epoch cache before any record of it is appended. After an
-        unclean election (RECOVERING) there is nothing to recover: the partition is what this log
-        has. The next AlterPartition says so.
+        unclean election (RECOVERING) there is nothing to recover: the partition has the content of
+        this log. The next AlterPartition reports RECOVERED.
 
         Raises:
             StorageShortage: no descriptor is left to write the epoch with. Nothing has changed.
@@ -197,12 +197,12 @@ class Partition:
     # the high watermark and the low watermark
 
     def maybe_increment_high_watermark(self, now_ms: int) -> bool:
-        """Move the high watermark to the lowest log end offset that counts. Returns whether it
-        moved.
+        """Advance the high watermark to the lowest log end offset of the replicas that count.
+        Returns whether it advanced.
 
-        Only a leader moves it here; a follower gets it from its leader. This replica counts, the
-        ISR, and live replicas that are caught up and may join the ISR (KIP-497). With fewer in-sync
-        replicas than the minimum it does not move.
+        Only a leader advances it here; a follower gets it from its leader. The replicas that count
+        are this one, the ISR, and live, caught-up replicas that may join the ISR (KIP-497). With
+        fewer in-sync replicas than the minimum it does not advance.
         """
         if not self.is_leader:
             return False
@@ -231,7 +231,7 @@ class Partition:
     def on_follower_fetch(
         self, broker_id: int, wanted: FetchPartition, now_ms: int, leader_end_offset: int
     ) -> bool:
-        """Note a follower's position. Returns whether the high watermark moved."""
+        """Record a follower's position. Returns whether the high watermark advanced."""
         replica = self.remote_replicas[broker_id]
         replica.on_fetch(
             wanted.fetch_offset, wanted.follower_log_start_offset, now_ms, leader_end_offset
@@ -321,12 +321,12 @@ class Partition:
         briefly: bool = False,
         ahead: PreparedAhead | None = None,
     ) -> LogAppendInfo:
-        """Append a producer's batch; the high watermark may move at once.
+        """Append a producer's batch. The high watermark may advance at once.
 
         `time_ms` is wall-clock, for the log; `now_ms` monotonic, for the lag of replicas.
 
         Raises:
-            ApiError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, or what the log refuses.
+            ApiError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, or an error of the log.
             LogDirFailure: the log directory failed.
         """
         if not self.is_leader:
@@ -362,7 +362,7 @@ class Partition:
         updates_follower: bool = True,
     ) -> FetchResult:
         """Read for a consumer or follower. Without `leader_only`, consumers may read a follower's
-        committed records (KIP-392). Notes a follower's position, unless this fetch did it already.
+        committed records (KIP-392). Records a follower's position, unless that is done already.
 
         Raises:
             ApiError: leadership, epoch fencing or OFFSET_OUT_OF_RANGE.
@@ -400,7 +400,7 @@ class Partition:
             result.aborted_transactions = info.aborted_transactions
         if replica_id >= 0 and updates_follower:
             self.on_follower_fetch(replica_id, wanted, now_ms, leader_end_offset)
-        # The response has the high watermark that this fetch moved (Kafka: one fetch later).
+        # The response has the high watermark that this fetch advanced (Kafka: one fetch later).
         result.high_watermark = log.high_watermark
         result.last_stable_offset = log.last_stable_offset
         return result

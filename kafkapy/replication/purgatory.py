@@ -28,8 +28,8 @@ class DelayedOperation:
         self.deadline_ms = deadline_ms
         self.completed = False
         self.keys: tuple[Hashable, ...] = ()
-        self.number = 0  # of its place in the queue of deadlines, if it has one,
-        self.queued_ms = 0  # which is at this time
+        self.number = 0  # of its entry in the queue of deadlines; 0 without one
+        self.queued_ms = 0  # the deadline of that entry
 
     def ready(self) -> bool:
         """Whether this operation can complete now."""
@@ -52,7 +52,7 @@ class Purgatory:
         self.expired_count = 0
         # Under each key the operations, with the position of the key among an operation's keys.
         self._watchers: dict[Hashable, dict[DelayedOperation, int]] = {}
-        # (deadline, number): what is completed leaves no more than that behind.
+        # (deadline, number), so that an entry does not keep a completed operation in memory.
         self._deadlines: list[tuple[int, int]] = []
         self._queued: dict[int, DelayedOperation] = {}
         self._last_number = 0
@@ -88,7 +88,7 @@ class Purgatory:
             self._watchers.setdefault(key, {})[operation] = position
 
     def park_reusable(self, operation: DelayedOperation, deadline_ms: int) -> None:
-        """Make a reusable operation wait that is known not to be ready."""
+        """Begin the wait of a reusable operation that is known not to be ready."""
         operation.completed = False
         operation.deadline_ms = deadline_ms
         if not operation.number or deadline_ms < operation.queued_ms:
@@ -132,7 +132,7 @@ class Purgatory:
                 heapq.heappop(deadlines)
                 if operation is not None:
                     self._leave_queue(operation)
-            elif operation.deadline_ms > due_ms:  # parked again since
+            elif operation.deadline_ms > due_ms:  # waits again, with a later deadline
                 operation.queued_ms = operation.deadline_ms
                 heapq.heapreplace(deadlines, (operation.deadline_ms, number))
             else:
@@ -145,8 +145,8 @@ class Purgatory:
             operation.number = 0
 
     def cancel(self, operation: DelayedOperation) -> None:
-        """Remove an operation whose client has closed its connection; a reusable one need not
-        wait.
+        """Remove an operation whose client has closed its connection. A reusable one is removed
+        even if it does not wait.
         """
         if not operation.completed:
             operation.completed = True
@@ -156,7 +156,7 @@ class Purgatory:
         self._forget(operation)
 
     def waiting(self) -> list[DelayedOperation]:
-        """The operations that wait, in no order."""
+        """The waiting operations, in no particular order."""
         return [operation for operation in self._queued.values() if not operation.completed]
 
     def complete_all(self) -> None:
@@ -180,7 +180,7 @@ class Purgatory:
                 if not watched:
                     del self._watchers[key]
         self._leave_queue(operation)
-        # The numbers of what is forgotten stay until they are due; rebuild when they are most.
+        # Entries of removed operations stay until they are due. Rebuild when most are of that kind.
         if len(self._deadlines) > 2 * len(self._queued) + _HEAP_SLACK:
             self._deadlines = [entry for entry in self._deadlines if entry[1] in self._queued]
             heapq.heapify(self._deadlines)

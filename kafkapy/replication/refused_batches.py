@@ -1,7 +1,7 @@
 """Refuses batches that a producer sent after a refused one, with the same error.
 
 A producer has up to five batches in flight. Suppose that the leader refuses one because too few
-replicas are in sync, or because it does not lead yet, and that the reason passes a moment later.
+replicas are in sync, or because it does not lead yet, and that this changes a moment later.
 Kafka then refuses the next batch in flight with OUT_OF_ORDER_SEQUENCE_NUMBER. librdkafka begins a
 new producer epoch and sends all unacknowledged batches again, also one that an earlier
 NOT_ENOUGH_REPLICAS_AFTER_APPEND left in the log: a duplicate. Here the following batches get the
@@ -57,7 +57,7 @@ class RefusedBatches:
         return len(self._by_producer)
 
     def refuse(self, records: Buffer, error: ApiError, now_ms: int) -> ApiError:
-        """Remember that `records` is refused with `error`. Returns `error` for the caller to
+        """Record that `records` is refused with `error`. Returns `error` for the caller to
         raise.
         """
         header = _producer_of(records)
@@ -77,11 +77,11 @@ class RefusedBatches:
         return error
 
     def add(self, earlier: RefusedBatches) -> None:
-        """Add those of other producers."""
+        """Add the earlier refusals of other producers."""
         self._by_producer = earlier._by_producer | self._by_producer
 
     def check(self, records: Buffer, log: ProducerState, now_ms: int) -> None:
-        """Refuse a batch that was sent after a refused one, if that is not in the `log` yet.
+        """Refuse a batch that was sent after a refused one, if the refused one is not in the `log`.
 
         Raises:
             ApiError: the error of the first refused batch.
@@ -110,9 +110,9 @@ Key = tuple[str | Uuid, int]
 
 
 class RefusedBeforehand:
-    """The refused batches of partitions that this broker does not host yet, or not know by the id
-    of their topic: it has restarted, or the topic is new. The next of a producer's batches in
-    flight may find its partition.
+    """The refused batches of partitions that this broker does not host yet, or whose topic id is
+    unknown yet, after a restart or for a new topic. The partition may be found when the producer's
+    next batch in flight arrives.
     """
 
     __slots__ = ("by_partition",)
@@ -132,9 +132,9 @@ class RefusedBeforehand:
         return error
 
     def give(self, keys: Iterable[Key], refused: RefusedBatches, now_ms: int) -> None:
-        """Add what was refused of a partition that is found now to what it has `refused` itself."""
+        """Move the refusals of a partition that is found now to the partition's own `refused`."""
         known = self.by_partition
-        while known and next(iter(known.values()))[1] < now_ms:  # the order is that of time
+        while known and next(iter(known.values()))[1] < now_ms:  # entries are in the order of time
             del known[next(iter(known))]
         for key in keys:
             found = known.pop(key, None)

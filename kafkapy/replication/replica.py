@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# Longer ago than any lag: a machine's monotonic clock may have begun a second ago.
+# Longer ago than any lag: a machine's monotonic clock may have started a second ago.
 NEVER_MS: Final = -(1 << 62)
 
 
@@ -49,7 +49,7 @@ class Replica:
     def on_fetch(
         self, fetch_offset: int, log_start_offset: int, now_ms: int, leader_end_offset: int
     ) -> None:
-        """Note a follower's fetch at `fetch_offset`, which is its log end offset.
+        """Record a follower's fetch at `fetch_offset`, which is its log end offset.
 
         `leader_end_offset` was sampled before the read that answers the fetch.
         """
@@ -59,7 +59,7 @@ class Replica:
             caught_up_ms = self.last_fetch_ms
         else:
             caught_up_ms = NEVER_MS
-        # Compared, not `max`: every partition of a follower's session passes here with each fetch.
+        # Faster than `max`: each fetch calls this for every partition of a follower's session.
         if caught_up_ms > self.last_caught_up_ms:
             self.last_caught_up_ms = caught_up_ms
         self.log_end_offset = fetch_offset
@@ -69,7 +69,7 @@ class Replica:
         self.last_fetch_ms = now_ms
 
     def caught_up(self, now_ms: int, leader_end_offset: int) -> None:
-        """Note a fetch of a replica that had all records before, and still has."""
+        """Record a fetch of a replica that had all records before, and still has them."""
         self.last_caught_up_ms = self.last_fetch_ms = now_ms
         self.last_fetch_leader_end_offset = leader_end_offset
 

@@ -14,7 +14,7 @@ SELECTORS: Final = (LEADER_SELECTOR, RACK_AWARE_SELECTOR)
 
 
 class ReplicaView(NamedTuple):
-    """A replica that has the offset and that the consumer's listener reaches."""
+    """A replica that has the offset, on a broker with the consumer's listener."""
 
     broker_id: int
     rack: str | None

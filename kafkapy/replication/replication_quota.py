@@ -18,7 +18,7 @@ LEADER_RATE: Final = "leader.replication.throttled.rate"
 FOLLOWER_RATE: Final = "follower.replication.throttled.rate"
 LOG_DIRS_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _ALL: Final = "*"
-_DIGITS_MAX: Final = 10  # of an id; Python reads no more than 4300 of them
+_DIGITS_MAX: Final = 10  # of an id; Python parses at most 4300 digits
 
 
 @lru_cache(maxsize=256)

@@ -4,8 +4,8 @@ The transitions of a record (`TRANSITIONS`); each but the first ends its acquisi
 
     AVAILABLE -acquire-> ACQUIRED      the delivery count grows
     ACQUIRED  -accept->  ACKNOWLEDGED
-    ACQUIRED  -release-> AVAILABLE     ARCHIVED at the limit of deliveries; so does a lock's expiry
-    ACQUIRED  -reject->  ARCHIVED      the same for gaps, in which there is no record
+    ACQUIRED  -release-> AVAILABLE     ARCHIVED at the delivery limit; also when a lock expires
+    ACQUIRED  -reject->  ARCHIVED      also for gaps, which have no records
 
 Kafka: `InFlightBatch`, `InFlightState`.
 """
@@ -25,7 +25,7 @@ _FIRST: Final = attrgetter("first")
 
 
 class AckType(IntEnum):
-    """Acknowledgement types of the wire."""
+    """Acknowledgement types of the protocol."""
 
     GAP = 0
     ACCEPT = 1
@@ -45,7 +45,7 @@ TRANSITIONS: Final[Mapping[AckType, DeliveryState]] = {
 
 
 class Delivery(NamedTuple):
-    """The state of a run's records; owner and lock are those of ACQUIRED ones."""
+    """The state of a run's records. Only ACQUIRED records have an owner and a lock."""
 
     state: DeliveryState
     delivery_count: int
@@ -54,14 +54,14 @@ class Delivery(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A change that is being stored: its number, and what counts if that fails."""
+    """A change that is being stored: its number, and the delivery to restore if that fails."""
 
     number: int
     before: Delivery
 
 
 class Run:
-    """Records with the same delivery; `pending` while a change of it is being stored."""
+    """Records with the same delivery. `pending` is set while a change of it is being stored."""
 
     __slots__ = ("delivery", "first", "last", "pending")
 
@@ -77,12 +77,12 @@ class Run:
 
     @property
     def is_available(self) -> bool:
-        """Whether it can be acquired."""
+        """Whether the records can be acquired."""
         return self.delivery.state is DeliveryState.AVAILABLE and self.pending is None
 
     @property
     def is_locked(self) -> bool:
-        """Whether a member has it and has not acknowledged it."""
+        """Whether a member has acquired the records, and has not acknowledged them."""
         return self.delivery.state is DeliveryState.ACQUIRED
 
     @property
@@ -101,16 +101,16 @@ class RecordsInFlight:
 
     @property
     def start(self) -> int:
-        """The first offset; 0 without any."""
+        """The first offset; 0 without runs."""
         return self.runs[0].first if self.runs else 0
 
     @property
     def end(self) -> int | None:
-        """The last offset; None without any."""
+        """The last offset; None without runs."""
         return self.runs[-1].last if self.runs else None
 
     def overlapping(self, first: int, last: int) -> Iterator[Run]:
-        """The runs that have an offset of a range."""
+        """The runs that overlap a range."""
         for index in range(self._index(first), len(self.runs)):
             run = self.runs[index]
             if run.first > last:
@@ -118,13 +118,13 @@ class RecordsInFlight:
             yield run
 
     def cut(self, first: int, last: int) -> list[Run]:
-        """The runs that lie in a range; those that reach beyond it are split."""
+        """The runs in a range. Runs that extend beyond it are split."""
         self._split(first)
         self._split(last + 1)
         return list(self.overlapping(first, last))
 
     def add(self, first: int, last: int, delivery: Delivery) -> Run:
-        """A run of offsets that are in no other."""
+        """Add a run of offsets that are in no other run."""
         run = Run(first, last, delivery)
         self.runs.insert(bisect_right(self.runs, first, key=_FIRST), run)
         return run
@@ -141,7 +141,7 @@ class RecordsInFlight:
         return found
 
     def remove_before(self, offset: int) -> None:
-        """Forget the records before an offset."""
+        """Remove the records before an offset."""
         self._split(offset)
         del self.runs[: bisect_right(self.runs, offset - 1, key=_FIRST)]
 
@@ -153,7 +153,7 @@ class RecordsInFlight:
         return index
 
     def _split(self, offset: int) -> None:
-        """Split the run that has an offset, so that one begins there."""
+        """Split the run that has an offset, so that a run begins there."""
         index = self._index(offset)
         if index == len(self.runs) or self.runs[index].first >= offset:
             return

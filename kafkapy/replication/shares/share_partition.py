@@ -2,8 +2,8 @@
 acknowledgement.
 
 Calls take the time and return `Change`s for the share coordinator; the caller reports each with
-`stored` or `not_stored`. Until then its records are neither delivered nor acknowledged again. A
-lock's expiry counts at once, stored or not. Kafka: `kafka.server.share.SharePartition`.
+`stored` or `not_stored`. Until then its records are neither delivered nor acknowledged again. The
+expiry of a lock applies at once, stored or not. Kafka: `kafka.server.share.SharePartition`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RecordBatch(NamedTuple):
 
 
 class Acquired(NamedTuple):
-    """Records that a member got, with the number of their deliveries."""
+    """Records that a member acquired, with their delivery count."""
 
     first: int
     last: int
@@ -82,7 +82,7 @@ class Change:
 
 
 class SharePartition:
-    """The records from the start offset on: delivered ones, and those that were not yet."""
+    """The delivery states of a partition's records, from the start offset on."""
 
     def __init__(self, limits: ShareLimits) -> None:
         self.limits = limits
@@ -95,7 +95,7 @@ class SharePartition:
         self._lock_deadlines: list[int] = []
 
     def restore(self, start_offset: int, state_epoch: int, batches: Iterable[StateBatch]) -> None:
-        """Begin with the stored state."""
+        """Load the stored state."""
         self.start_offset, self.state_epoch = start_offset, state_epoch
         for batch in sorted(batches):
             delivery = Delivery(batch.state, batch.delivery_count)
@@ -143,7 +143,7 @@ class SharePartition:
         return sum(run.last - run.first + 1 for run in runs if run.state.is_terminal)
 
     def advance_start(self, log_start_offset: int) -> None:
-        """Records before the start of the log are gone. Acquired ones stay until acknowledged."""
+        """Drop records before the start of the log. Acquired ones stay until acknowledged."""
         if log_start_offset <= self.start_offset:
             return
         for run in self._records.cut(self.start_offset, log_start_offset - 1):
@@ -179,9 +179,9 @@ class SharePartition:
         is_limit_strict: bool = False,
         aborted: Sequence[RecordBatch] = (),
     ) -> list[Acquired]:
-        """Give a member what is free of the batches of the log that a read at `fetch_offset` found;
-        whole ones, unless the limit is strict. Those of `aborted` transactions are archived, and
-        offsets between batches, which compaction has left without records."""
+        """Acquire for a member the available records of `batches`, which a read of the log at
+        `fetch_offset` found. Acquires whole batches, unless the limit is strict. Archives batches
+        of `aborted` transactions, and offsets between batches, which compaction has removed."""
         if not batches:
             return []
         for batch in aborted:
@@ -197,7 +197,7 @@ class SharePartition:
                 self._archive_new(RecordBatch(offset, batch.first - 1))
             first = max(batch.first, self.start_offset)
             limit = left if is_limit_strict else None
-            # The end lies within a batch if the acquisition of the rest was not stored.
+            # The end is inside a batch if the acquisition of the rest was not stored.
             last = batch.last if room > 0 else min(batch.last, end - 1)
             taken = self._acquire_batch(now_ms, member_id, first, last, limit)
             offset = batch.last + 1
@@ -236,7 +236,7 @@ class SharePartition:
         return run
 
     def _archive_new(self, batch: RecordBatch) -> None:
-        """These offsets are never delivered, but for what has been acquired."""
+        """Archive the offsets of a batch, except acquired ones: they are never delivered."""
         first = max(batch.first, self.start_offset)
         for gap in self._records.gaps(first, batch.last):
             self._records.add(*gap, _ARCHIVED_GAP)
@@ -249,11 +249,11 @@ class SharePartition:
     def acknowledge(
         self, now_ms: int, member_id: str, batches: Iterable[Acknowledgement]
     ) -> Change | None:
-        """Apply a member's acknowledgements, all or none. The change to store, if there is one.
+        """Apply a member's acknowledgements, all or none. Returns the change to store, if any.
 
         Raises:
             ApiError: INVALID_RECORD_STATE, for records that the member has not acquired;
-                INVALID_REQUEST, for those that nobody has acquired yet.
+                INVALID_REQUEST, for records that no member has acquired yet.
         """
         change = self._begin()
         renewed: list[tuple[Run, Delivery]] = []
@@ -320,8 +320,8 @@ class SharePartition:
                 self._end_lock(run, self._after(run, TRANSITIONS[kind]), change, is_pending=True)
 
     def release(self, member_id: str) -> Change | None:
-        """Release everything that a member has acquired: its session has ended. That delivery does
-        not count, because nothing tells that the member has seen the records."""
+        """Release all records that a member has acquired, because its session has ended. That
+        delivery does not count, because the member may not have seen the records."""
         change = self._begin()
         for run in self._records.runs:
             if run.is_locked and run.delivery.member_id == member_id:
@@ -338,7 +338,7 @@ class SharePartition:
         return self._lock_deadlines[0] if self._lock_deadlines else None
 
     def expire(self, now_ms: int) -> Change | None:
-        """Release what was not acknowledged in time."""
+        """Release the records that were not acknowledged in time."""
         while self._lock_deadlines and self._lock_deadlines[0] <= now_ms:
             heapq.heappop(self._lock_deadlines)
         change = self._begin()
@@ -361,7 +361,7 @@ class SharePartition:
         return Change(self._last_number)
 
     def _after(self, run: Run, state: DeliveryState) -> Delivery:
-        """The delivery of a run after its lock: of what can be delivered no more it is archived."""
+        """The delivery of a run after its lock. Undeliverable records are archived."""
         count = run.delivery.delivery_count
         is_last = count >= self.limits.delivery_count_limit
         if state is _AVAILABLE and (is_last or run.last < self.start_offset):
@@ -377,19 +377,19 @@ class SharePartition:
     def _finish(self, change: Change) -> Change | None:
         change.batches = merged((), change.batches, self.start_offset)
         if not change.batches:
-            self.stored(change)  # nothing of it is kept
+            self.stored(change)  # nothing to store
             return None
         return change
 
     def stored(self, change: Change) -> None:
-        """The change is in the share coordinator's log."""
+        """Complete a change that is in the share coordinator's log."""
         for run in self._changed(change):
             run.pending = None
         self._has_earlier = True
         self._move_start()
 
     def not_stored(self, change: Change) -> None:
-        """The change could not be stored: its records are acquired as before."""
+        """Undo a change that could not be stored: its records are acquired as before."""
         for run in self._changed(change):
             assert run.pending is not None, "this run is not of the change"
             run.delivery, run.pending = run.pending.before, None
@@ -403,7 +403,7 @@ class SharePartition:
         ]
 
     def _move_start(self) -> None:
-        """The start offset follows the first record that may still be delivered."""
+        """Advance the start offset to the first record that may still be delivered."""
         offset = self.start_offset
         for run in self._records.overlapping(offset, self.end_offset):
             if run.first > offset or run.pending is not None or not run.state.is_terminal:
@@ -416,7 +416,7 @@ class SharePartition:
 
 
 def _acquired(runs: list[Run], batch_size: int) -> list[Acquired]:
-    """Runs that follow each other with the same count, joined up to the batch size."""
+    """Join adjacent runs with the same delivery count, up to the batch size."""
     found: list[Acquired] = []
     for run in runs:
         count = run.delivery.delivery_count

@@ -36,8 +36,8 @@ class TopicIdIndex(NamedTuple):
 
 
 class ShareSession:
-    """The partitions of a session, in the order in which they are read next; and the connection
-    that has opened it."""
+    """The partitions of a session, in the order of the next read, and the connection that opened
+    the session."""
 
     __slots__ = ("connection", "epoch", "key", "partitions")
 
@@ -48,8 +48,8 @@ class ShareSession:
         self.partitions: dict[TopicIdIndex, None] = {}
 
     def plan(self) -> list[TopicIdIndex]:
-        """The partitions to read. The first of them is the last one of the next plan, so that all
-        have their turn."""
+        """The partitions to read. The first one is the last of the next plan, so that each
+        partition comes first in turn."""
         plan = list(self.partitions)
         if plan:
             del self.partitions[plan[0]]
@@ -108,7 +108,7 @@ class ShareSessions:
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
 
     def use(self, key: SessionKey, epoch: int) -> ShareSession:
-        """The session of a request with its next epoch.
+        """The session of a request. Checks and advances the session's epoch.
 
         Raises:
             ApiError: SHARE_SESSION_NOT_FOUND or INVALID_SHARE_SESSION_EPOCH.
@@ -128,5 +128,5 @@ class ShareSessions:
         return [each for each in self._sessions.values() if each.connection is connection]
 
     def close(self, key: SessionKey) -> ShareSession | None:
-        """Forget a session."""
+        """Remove a session."""
         return self._sessions.pop(key, None)
