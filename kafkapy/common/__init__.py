@@ -1,1 +1,1 @@
-"""Kafka's shared words: ids, error codes, configs and the two ports; imports nothing."""
+"""Shared types: ids, error codes, configs and ports. Imports no other package."""

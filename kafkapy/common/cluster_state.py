@@ -1,7 +1,7 @@
 """Cluster state as the controller sends it: leadership, endpoints and the three control requests.
 
-These are the words of LeaderAndIsr, UpdateMetadata and StopReplica without their wire versions, so
-that the controller, the metadata cache and the replica manager share them and none knows the wire.
+The types have the fields of LeaderAndIsr, UpdateMetadata and StopReplica without wire versions. So
+the controller, the metadata cache and the replica manager share them, independent of the protocol.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECURITY_PROTOCOL_IDS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "
 
 
 class Endpoint(NamedTuple):
-    """Where one listener of a broker is reached."""
+    """The address of one listener of a broker."""
 
     listener: str
     host: str
@@ -43,8 +43,8 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerInfo:
-    """One live broker: its id, its endpoints by listener name, and its rack; from its registration
-    its features too, which the controller does not pass on."""
+    """One live broker: its id, endpoints and rack. `features` are set only if it comes from the
+    registration, because the controller does not send them."""
 
     broker_id: int
     endpoints: tuple[Endpoint, ...]
@@ -114,7 +114,7 @@ class UpdateMetadataPartition:
 
 @dataclass(slots=True)
 class UpdateMetadataCommand:
-    """The live brokers (the whole set) and what changed about partitions."""
+    """All live brokers, and the partitions that changed."""
 
     controller_id: int
     controller_epoch: int
@@ -145,7 +145,7 @@ class StopReplicaCommand:
 
 @dataclass(slots=True)
 class CommandResult:
-    """A broker's answer to LeaderAndIsr or StopReplica: one code for all, one a partition."""
+    """A broker's response to LeaderAndIsr or StopReplica: one code for all, one per partition."""
 
     error: ErrorCode = ErrorCode.NONE
     partition_errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic znode: id and replica assignment, with the replicas on their way in and out."""
+    """A topic znode: id and replica assignment, with replicas that are being added or removed."""
 
     topic: str
     topic_id: Uuid = ZERO_UUID

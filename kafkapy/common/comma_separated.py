@@ -1,4 +1,4 @@
-"""Lists as properties, options and flags write them."""
+"""Parses the lists of properties, options and flags."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ def comma_separated(text: str) -> list[str]:
 
 def java_split(text: str) -> list[str]:
     """The items of `a,b,,` as Java's `text.split(",")`: without empty ones at the end. An empty
-    text is one empty item, commas alone are none."""
+    text has one empty item, commas alone have none."""
     items = text.rstrip(",").split(",")
     return items if text == "" or items != [""] else []

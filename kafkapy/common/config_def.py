@@ -1,7 +1,7 @@
 """Typed configuration tables (`org.apache.kafka.common.config.ConfigDef`).
 
-A table is a tuple of `ConfigKey`; `ConfigDef` parses text against it and says, in Kafka's words,
-what is wrong. Parsed values are plain Python: int, float, bool, str, list[str] or None.
+A table is a tuple of `ConfigKey`. `ConfigDef` parses text against it, and raises errors in Kafka's
+words. Parsed values are plain Python: int, float, bool, str, list[str] or None.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where an effective value came from, with DescribeConfigs' ids."""
+    """The source of an effective value, with DescribeConfigs' ids."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -59,8 +59,8 @@ class ResourceType(IntEnum):
 
 
 class Listed(IntEnum):
-    """Whether DescribeConfigs lists a key: always; only where it is set, as Kafka's internal keys;
-    or, where it is set, as a plug-in's key, of which Kafka's table knows neither type nor value."""
+    """When DescribeConfigs lists a key: always; only if it is set, as Kafka's internal keys; or, if
+    it is set, as a plug-in's key, whose type and value are not in Kafka's table."""
 
     ALWAYS = 0
     WHERE_SET = 1
@@ -70,9 +70,9 @@ class Listed(IntEnum):
 class ConfigKey(NamedTuple):
     """One configuration key.
 
-    `default` is the parsed default. `synonyms` are, for a topic key, the broker keys that give its
-    default, first the one whose unit is the topic key's own. `allowed` is how the documentation
-    names valid values. `documentation` is of kafkapy's own keys; Kafka's texts are in a file.
+    `default` is the parsed default. `synonyms` of a topic key are the broker keys that set its
+    default; the first one has the topic key's unit. `allowed` describes the valid values in the
+    documentation. `documentation` is for kafkapy's own keys; Kafka's texts are in a file.
     """
 
     name: str
@@ -121,7 +121,7 @@ def between(low: float, high: float) -> tuple[Validator, str]:
 
 
 def one_of(*choices: str, any_case: bool = False) -> tuple[Validator, str]:
-    """One of a few words, in capitals or not if `any_case`."""
+    """One of a few words, in upper or lower case if `any_case`."""
     how = " (case insensitive)" if any_case else ""
 
     def check(name: str, value: ConfigValue) -> None:
@@ -167,7 +167,7 @@ def parse_value(name: str, kind: ConfigType, text: str | None) -> ConfigValue:
     """Read `text` as `kind`.
 
     Raises:
-        ConfigError: in the words of `ConfigDef.parseType`.
+        ConfigError: the text is not valid; the message is that of `ConfigDef.parseType`.
     """
     if text is None:
         return None
@@ -182,7 +182,7 @@ def parse_value(name: str, kind: ConfigType, text: str | None) -> ConfigValue:
     if kind in (ConfigType.INT, ConfigType.SHORT, ConfigType.LONG):
         word = kind.name.lower()
         limit = 1 << (_BITS[word] - 1)
-        # Python reads no number of more than 4,300 digits.
+        # Python parses at most 4,300 digits.
         if re.fullmatch(r"[+-]?[0-9]{1,4000}", text) and -limit <= int(text) < limit:
             return int(text)
         size = f"{_BITS[word]}-bit integer"

@@ -30,19 +30,19 @@ class Subscription(NamedTuple):
 
 
 class MemberAssignment(NamedTuple):
-    """The partitions that a leader gave a member, in its order."""
+    """The partitions that a group leader assigned to a member, in the leader's order."""
 
     partitions: tuple[TopicPartition, ...]
     user_data: bytes = b""
 
 
 def version_of(data: bytes) -> int:
-    """The version that bytes begin with; 0 for what cannot begin a subscription."""
+    """The version at the start of `data`; 0 if the bytes cannot begin a subscription."""
     return max(int.from_bytes(data[: _I16.size], "big", signed=True), 0)
 
 
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """The topics of all these; None if one is unreadable: some clients put other bytes in."""
+    """The topics of all subscriptions; None if one is unreadable: some clients send other data."""
     topics: set[str] = set()
     try:
         for subscription in subscriptions:
@@ -75,7 +75,7 @@ def read_subscription(data: bytes) -> Subscription:
 
 
 def read_assignment(data: bytes) -> MemberAssignment:
-    """Read an assignment; no bytes are no partitions.
+    """Read an assignment. Empty data means no partitions.
 
     Raises:
         ValueError: the bytes are not an assignment.
@@ -129,7 +129,7 @@ class _Reader:
         return None if size == -1 else self._take(size).decode()
 
     def nullable_bytes(self) -> bytes:
-        """Bytes; none if they are null."""
+        """Bytes; empty if they are null."""
         size = self.i32()
         return b"" if size == -1 else self._take(size)
 

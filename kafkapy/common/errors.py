@@ -7,7 +7,7 @@ The exception tree:
      |    +-- OffsetOutOfRange, CorruptRecord, NotLeaderOrFollower ... made by `ApiError(code)`
      +-- ProtocolViolation     the peer sent bytes that are not Kafka: the connection is closed
      +-- LogDirFailure         a log directory cannot be used any more: it goes offline
-     +-- ConfigError           a configuration key or value is wrong: named to the user
+     +-- ConfigError           a configuration key or value is wrong: reported to the user
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class ErrorCode(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> ErrorCode | None:
-        """A newer peer's code that is not known here (`Errors.forCode`)."""
+        """Replace a newer peer's code that is not in this table (`Errors.forCode`)."""
         return cls.UNKNOWN_SERVER_ERROR if isinstance(value, int) else None
 
 
@@ -208,8 +208,8 @@ _MESSAGE_LENGTH_MAX: Final = 8000  # a string of the protocol has 32,767 bytes a
 class ApiError(KafkapyError):
     """An expected refusal. A handler's mapper turns it into `code` on the wire.
 
-    `message` is what a person reads; it defaults to the code's name. It is cut where it names so
-    much of a request that no answer could hold it.
+    `message` is for people; it defaults to the code's name. It is truncated if it quotes so much
+    of a request that it would not fit into a response.
     """
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
@@ -227,11 +227,11 @@ class ApiError(KafkapyError):
 
 
 class ProtocolViolation(KafkapyError):
-    """The peer sent bytes that cannot be Kafka's protocol; only its connection suffers."""
+    """The peer sent bytes that cannot be Kafka's protocol. Only its connection is closed."""
 
 
 class MessageTooLarge(ProtocolViolation):
-    """A message that would take more memory than the reader has given it."""
+    """A message needs more memory than its reader allows."""
 
 
 class LogDirFailure(KafkapyError):

@@ -1,7 +1,7 @@
-"""The variables with which Kafka's scripts configure a JVM: what of them has effect here.
+"""Environment variables with which Kafka's scripts configure a JVM, and their effect here.
 
-`KAFKA_OPTS` names the JAAS file (`jaas_file`). There is no JVM for the others. An adapter: it reads
-the environment of this process.
+`KAFKA_OPTS` names the JAAS file (`jaas_file`). The others have no effect, because there is no JVM.
+An adapter: it reads the environment of this process.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def system_properties(environ: Mapping[str, str] = os.environ) -> dict[str, str]
 def with_login_config(
     properties: Mapping[str, str], environ: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """The properties of a process and, where they do not say it, which JAAS file it has."""
+    """The properties of a process, with the JAAS settings of KAFKA_OPTS that they lack."""
     java, found = system_properties(environ), {}
     if _FILE in java:
         found[LOGIN_CONFIG] = java[_FILE]
@@ -54,21 +54,21 @@ def with_login_config(
 
 
 def have_kerberos_config() -> None:
-    """Tell the Kerberos library of this process which krb5.conf KAFKA_OPTS names."""
+    """Set the krb5.conf of KAFKA_OPTS for the Kerberos library of this process."""
     file = system_properties().get(_KERBEROS)
     if file:
         os.environ.setdefault("KRB5_CONFIG", file)
 
 
 def without_effect(environ: Mapping[str, str], *, starts_jvm: bool = False) -> str:
-    """One line that names what is set and does nothing; empty if all has effect. Values may be
+    """One line that names the settings without effect; empty if all have an effect. Values may be
     secret and are left out."""
     names = [name for name in OF_JVM[:2] if environ.get(name) and not starts_jvm]
     names += [name for name in _OTHERS if environ.get(name)]
     if not starts_jvm:
         for word in environ.get(_OPTS, "").split():
             name = word.partition("=")[0]
-            # Other properties may stand in the JAAS file, as ${name}.
+            # The JAAS file may use other properties, as ${name}.
             of_java = not name.startswith("-D") or name[2:].startswith(_OF_JAVA)
             if of_java and name[2:] not in _EFFECTIVE:
                 names.append(f"{name.partition(':')[0]} in {_OPTS}")

@@ -8,19 +8,19 @@ from typing import Final
 
 INT_MAX: Final = 2**31 - 1
 DOUBLE: Final = Struct(">d")
-_NATURAL_DIGITS_MAX: Final = 100  # Python reads no number of more than 4,300 digits
-_DIGITS_MAX: Final = 16  # behind the point, of 64 bits
+_NATURAL_DIGITS_MAX: Final = 100  # Python parses at most 4,300 digits
+_DIGITS_MAX: Final = 16  # after the decimal point, for 64 bits
 
 
 def is_natural(text: str, bits: int = 31) -> bool:
-    """Whether a text is an `int` of Java that is not negative, such as a broker id. With 63 `bits`,
-    whether it is such a `long`.
+    """Whether a text is a Java `int` that is not negative, for example a broker id. With 63 `bits`,
+    whether it is a `long` that is not negative.
     """
     return text.isdecimal() and len(text) <= _NATURAL_DIGITS_MAX and int(text) < 1 << bits
 
 
 def is_integer(text: str, bits: int = 31) -> bool:
-    """As `is_natural`, negative numbers too."""
+    """As `is_natural`, also for negative numbers."""
     return is_natural(text.removeprefix("-"), bits)
 
 
@@ -55,12 +55,12 @@ def real(layout: Struct, number: float) -> str:
 
 
 def _shortest(layout: Struct, number: float) -> str:
-    """The fewest digits, two at least, that stand for no other number."""
+    """The shortest text, of at least two digits, that stands for no other number."""
     for digits in range(1, _DIGITS_MAX):
         text = f"{number:.{digits}e}"
         try:
             if layout.pack(float(text)) == layout.pack(number):
                 return text
         except OverflowError:
-            continue  # rounded up, beyond the highest
+            continue  # rounded up, beyond the largest number
     return f"{number:.{_DIGITS_MAX}e}"

@@ -13,7 +13,7 @@ _ESCAPED: Final = {char: f"\\{letter}" for letter, char in _ESCAPES.items()}
 _KEY: Final = re.compile(r"[^\x21-\x7e]|[\\=:#!]")
 _VALUE: Final = re.compile(r"[^\x20-\x7e]|\\|^ ")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.)", re.DOTALL)
-# The key ends at the first unescaped separator; blanks around `=` or `:` are not part of anything.
+# The key ends at the first unescaped separator; blanks around `=` or `:` are ignored.
 _PAIR: Final = re.compile(r"((?:\\.|[^\\=:\s])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 
 
@@ -66,7 +66,7 @@ def _unescape(text: str, line: int) -> str:
 
 
 def format_properties(properties: Mapping[str, str]) -> str:
-    """A property file in ASCII that `parse_properties` and Java read back as given."""
+    """A property file in ASCII, from which `parse_properties` and Java read the same values."""
     return "".join(f"{_escaped(k, _KEY)}={_escaped(v, _VALUE)}\n" for k, v in properties.items())
 
 

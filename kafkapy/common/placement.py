@@ -31,7 +31,7 @@ def assign_replicas(
 ) -> dict[int, tuple[int, ...]]:
     """Replica lists for partitions `start_partition ..`; the first of each list is preferred.
 
-    `start_index` and `shift` are below the number of brokers; the caller draws or fixes them.
+    `start_index` and `shift` are below the number of brokers. The caller may choose them at random.
 
     Raises:
         ApiError: INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, or UNKNOWN_SERVER_ERROR when only

@@ -15,7 +15,7 @@ _COMMAND_CHARS: Final = 100
 def taken_by(port: int, proc: Path = _PROC) -> str:
     """` by process PID (COMMAND)` for each process that listens on a port, at any address.
 
-    Empty where /proc does not tell: processes of other users show their sockets to root only.
+    Empty if /proc does not show the process: only root sees the sockets of other users' processes.
     """
     sockets = set(_sockets(port, proc))
     pids = sorted(pid for pid in _pids(proc) if sockets and sockets & set(_open_by(proc / pid)))
@@ -23,7 +23,7 @@ def taken_by(port: int, proc: Path = _PROC) -> str:
 
 
 def _sockets(port: int, proc: Path) -> Iterator[str]:
-    """The listening sockets of a port, as links of /proc/PID/fd name them."""
+    """The listening sockets of a port, in the form of the links in /proc/PID/fd."""
     for family in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
             for line in (proc / "net" / family).read_text().splitlines()[1:]:
@@ -44,7 +44,7 @@ def _open_by(process: Path) -> Iterator[str]:
 
 
 def _command(process: Path) -> str:
-    """The command line on one line, and nothing that a terminal would obey."""
+    """The command line on one line, without control characters."""
     try:
         words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:

@@ -1,4 +1,4 @@
-"""The ports Clock, Random and Pause: all that pure packages know of time and chance.
+"""The ports Clock, Random and Pause: the only access of pure packages to time and chance.
 
 Production adapters live in `common/system.py`; the simulator has its own.
 """
@@ -13,14 +13,14 @@ Pause: TypeAlias = Callable[[], None]
 
 
 def no_pause() -> None:
-    """For work that keeps nobody waiting."""
+    """Do nothing: for work that does not delay an event loop."""
 
 
 class Clock(Protocol):
-    """Time, as two verbs."""
+    """Access to time."""
 
     def time_ms(self) -> int:
-        """Wall-clock milliseconds since the epoch: for timestamps that people and files see."""
+        """Wall-clock milliseconds since the epoch: for timestamps in files and for people."""
         ...
 
     def monotonic_ms(self) -> int:
@@ -29,7 +29,7 @@ class Clock(Protocol):
 
 
 class Random(Protocol):
-    """Chance, as two verbs."""
+    """Access to random numbers."""
 
     def below(self, n: int) -> int:
         """An integer in [0, n)."""

@@ -1,5 +1,5 @@
-"""Properties of which some are meant for one listener: `listener.name.<name>.<key>` wins over the
-plain `<key>`."""
+"""Properties with overrides for one listener: `listener.name.<name>.<key>` replaces the plain
+`<key>`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.common.errors import ConfigError
 
 
 class PrefixedProperties(NamedTuple):
-    """Properties and the prefixes that are looked under first, in order; the bare name is last."""
+    """Properties, and the prefixes to try first, in order. The plain name is tried last."""
 
     properties: Mapping[str, str]
     prefixes: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class PrefixedProperties(NamedTuple):
         return name
 
     def wanted_key(self, name: str) -> str:
-        """The key under which `name` has a value or, if it has none, the nearest to put one."""
+        """The key under which `name` has a value or, without one, the most specific key for it."""
         key = self.key(name)
         return key if self.properties.get(key) else f"{''.join(self.prefixes[:1])}{name}"
 
@@ -41,14 +41,14 @@ class PrefixedProperties(NamedTuple):
         return comma_separated(self.text(name, default))
 
     def number(self, name: str, default: int) -> int:
-        """A whole number, 0 or more. Raises ConfigError: it is none."""
+        """A whole number, 0 or more. Raises ConfigError if the value is another text."""
         text = self.text(name).strip()
         if text and not (text.isascii() and text.isdigit()):
             raise ConfigError(f"{self.key(name)}={text} is not a number, 0 or more")
         return int(text) if text else default
 
     def within(self, *prefixes: str) -> PrefixedProperties:
-        """The same with these prefixes looked under before the others."""
+        """The same properties, with these prefixes tried before the others."""
         return PrefixedProperties(self.properties, (*prefixes, *self.prefixes))
 
 

@@ -1,8 +1,8 @@
 """Rates over sliding windows, and token buckets.
 
 The arithmetic is Kafka's to the millisecond (`common.metrics.stats`: SampledStat, Rate, Avg,
-TokenBucket; KIP-13, KIP-599), for a client that is throttled by the one must be throttled as long
-by the other. Times are `now_ms` of the caller's clock; rates are per second.
+TokenBucket; KIP-13, KIP-599), so that clients are throttled for the same time as by Kafka. Times
+are `now_ms` of the caller's clock; rates are per second.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class _Sample:
 class SampledStat:
     """Totals over `num_windows` windows of `window_ms`: their rate and their average.
 
-    A window that nothing was recorded in does not exist; one more than `num_windows` is kept, for
-    the oldest may reach into what is looked at.
+    A window without recorded values does not exist. One more than `num_windows` is kept, because
+    the oldest may overlap the measured span.
     """
 
     __slots__ = ("_current", "_num_windows", "_samples", "_window_ms")
@@ -38,7 +38,7 @@ class SampledStat:
         self._current = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """`value` happened now; a negative one takes an earlier one back."""
+        """Record `value` now. A negative value undoes an earlier one."""
         sample = self._sample(now_ms)
         sample.total += value
         sample.count += 1
@@ -57,7 +57,7 @@ class SampledStat:
         return samples[self._current]
 
     def span_ms(self, now_ms: int) -> int:
-        """The span of a rate in ms: since the oldest window, and all but one at least."""
+        """The span of a rate in ms: since the oldest window, but at least all windows but one."""
         self._forget(now_ms)
         oldest_ms = min((sample.start_ms for sample in self._samples), default=now_ms)
         elapsed_ms = now_ms - oldest_ms
@@ -65,14 +65,14 @@ class SampledStat:
         return elapsed_ms + max(0, missing) * self._window_ms
 
     def rate(self, now_ms: int) -> float:
-        """The rate a second."""
+        """The rate per second."""
         span_ms = self.span_ms(now_ms)
         total = sum(sample.total for sample in self._samples)
-        # A single window that has just begun spans nothing.
+        # A single window that has just begun has a span of 0.
         return total / (span_ms / 1000) if span_ms else total and float("inf")
 
     def average(self, now_ms: int) -> float:
-        """The mean of what was recorded; NaN if nothing was."""
+        """The mean of the recorded values; NaN if there are none."""
         self._forget(now_ms)
         count = sum(sample.count for sample in self._samples)
         return sum(sample.total for sample in self._samples) / count if count else float("nan")
@@ -84,12 +84,12 @@ class SampledStat:
 
 
 class TokenBucket:
-    """Credit that comes back at a rate; full at first. Below zero it is exhausted."""
+    """Tokens that are refilled at a rate. Full at first; exhausted below zero."""
 
     __slots__ = ("_span_s", "_tokens", "_updated_ms")
 
     def __init__(self, window_ms: int, num_windows: int) -> None:
-        """It holds what `num_windows` windows give."""
+        """The bucket holds the tokens of `num_windows` windows."""
         self._span_s = window_ms * num_windows / 1000
         self._tokens = float("inf")
         self._updated_ms = 0
@@ -102,5 +102,5 @@ class TokenBucket:
         return self._tokens
 
     def take(self, value: float, per_second: float, now_ms: int) -> None:
-        """Use credit up, below zero if need be."""
+        """Use tokens, below zero if necessary."""
         self._tokens = self.tokens(per_second, now_ms) - value

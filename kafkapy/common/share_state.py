@@ -50,16 +50,16 @@ class SharePartitionKey(NamedTuple):
     partition: int
 
     def __str__(self) -> str:
-        """The key of its coordinator: FindCoordinator's, and that of the hash."""
+        """The key that FindCoordinator uses, and whose hash selects the coordinator."""
         return f"{self.group_id}:{self.topic_id}:{self.partition}"
 
 
 def merged(
     known: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int
 ) -> list[StateBatch]:
-    """All batches as ones that do not overlap, from the start offset on; neighbours with the same
-    state and count are one. Of a record that is in several of them the highest delivery count
-    holds, then the latest state, so that a request that comes late undoes nothing.
+    """Combine batches into batches that do not overlap, from the start offset on. Neighbours with
+    the same state and count are joined. If a record is in several batches, the highest delivery
+    count wins, then the latest state, so that a late request undoes nothing.
     Kafka: `PersisterStateBatchCombiner`.
     """
     rows = [row for row in chain(known, new) if row.last >= start_offset]
@@ -72,7 +72,7 @@ def merged(
         if together and row.first > end:
             _add(found, together)
             together = []
-        if together and together[-1][:2] == row[:2]:  # often: a run that changes again
+        if together and together[-1][:2] == row[:2]:  # usually a run that changes again
             together[-1] = max(together[-1], row, key=_PROGRESS)
         else:
             together.append(row)
@@ -82,7 +82,7 @@ def merged(
 
 
 def _add(found: list[StateBatch], rows: Sequence[StateBatch]) -> None:
-    """Add sorted rows, of which each but the first overlaps one before it."""
+    """Add sorted rows. Each row but the first overlaps a row before it."""
     for row in rows if len(rows) < 2 else _flat(rows):
         before = found[-1] if found else None
         if before is not None and before.last + 1 == row.first and before[2:] == row[2:]:
@@ -92,8 +92,8 @@ def _add(found: list[StateBatch], rows: Sequence[StateBatch]) -> None:
 
 
 def _flat(rows: Sequence[StateBatch]) -> Iterator[StateBatch]:
-    """Rows that overlap, as ones that do not."""
-    present: list[tuple[int, int, int, StateBatch]] = []  # a heap: what holds is the first
+    """Split overlapping rows into rows that do not overlap."""
+    present: list[tuple[int, int, int, StateBatch]] = []  # a heap: its first row wins
     offset, index = rows[0].first, 0
     while index < len(rows) or present:
         while index < len(rows) and rows[index].first <= offset:

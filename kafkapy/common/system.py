@@ -1,4 +1,4 @@
-"""This machine: its clocks, its entropy, its interpreter lock, and a process's limit of open files.
+"""Clocks, randomness, pauses that release the interpreter lock, and the limit of open files.
 
 An adapter: the production side of the ports `Clock`, `Random` and `Pause`.
 """
@@ -54,7 +54,7 @@ class BriefPauses:
 
 
 def raise_open_files_limit() -> None:
-    """Allow this process as many open files as the machine does: each segment and each connection
+    """Raise this process's limit of open files to the hard limit: each segment and each connection
     is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:

@@ -1,4 +1,4 @@
-"""Topic names and partitions: Kafka's most used words."""
+"""Topic names, partitions, and the partition that coordinates a key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTERNAL_TOPICS: Final = frozenset(
 )
 
 TOPIC_NAME_LENGTH_MAX: Final = 249
-# A pattern, compiled by its first use: most starts of a command have none.
+# A pattern, compiled on first use: most commands do not use it.
 _LEGAL: Final = r"[a-zA-Z0-9._-]+"
 
 
@@ -32,7 +32,7 @@ class TopicPartition(NamedTuple):
 
 
 def validate_topic_name(name: str) -> None:
-    """Refuse what `org.apache.kafka.common.internals.Topic.validate` refuses, in its words.
+    """Check a topic name as `org.apache.kafka.common.internals.Topic.validate`, in its words.
 
     Raises:
         ApiError: INVALID_TOPIC_EXCEPTION.
@@ -54,8 +54,8 @@ def validate_topic_name(name: str) -> None:
 
 
 def is_topic_name(name: str) -> bool:
-    """Whether a topic may have this name. One from the network, ZooKeeper or a directory that may
-    not never becomes part of a path, a checkpoint or the metadata."""
+    """Whether a topic may have this name. An invalid name from the network, ZooKeeper or a
+    directory must never become part of a path, a checkpoint or the metadata."""
     try:
         validate_topic_name(name)
     except ApiError:
@@ -69,13 +69,13 @@ def quoted(name: str) -> str:
 
 
 def names_collide(a: str, b: str) -> bool:
-    """Whether two names would give the same metric name (`.` and `_` are one there)."""
+    """Whether two names have the same metric name (in which `.` becomes `_`)."""
     return a.replace(".", "_") == b.replace(".", "_")
 
 
 def java_string_hash(text: str) -> int:
-    """`String.hashCode()`: 32-bit signed, over UTF-16 code units. Requests name the same few groups
-    and transactional ids again and again."""
+    """`String.hashCode()`: 32-bit signed, over UTF-16 code units. Cached, because
+    requests repeat a few group and transactional ids."""
     return _remembered_hash(text) if len(text) <= _REMEMBERED_LENGTH_MAX else _hash(text)
 
 

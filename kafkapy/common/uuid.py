@@ -34,9 +34,9 @@ class Uuid(bytes):
         """Read the 22-letter form.
 
         Raises:
-            ConfigError: the text is not such a form.
+            ConfigError: the text has another form.
         """
-        # The decoder would pass over letters that are not of its alphabet.
+        # The decoder would skip letters outside its alphabet.
         if not _TEXT.fullmatch(text):
             raise ConfigError(f"'{text}' is not a Kafka id (22 base64url letters)")
         return cls(base64.urlsafe_b64decode(text + "=="))
