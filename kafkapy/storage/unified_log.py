@@ -459,7 +459,7 @@ class UnifiedLog:
                 if header.magic < MAGIC:
                     self.epochs.clear()
                 elif header.partition_leader_epoch > self.epochs.latest:
-                    local.probe()  # the epoch may be written later, with others
+                    local.probe()  # it is written later, if many are written together
                     self.epochs.assign(header.partition_leader_epoch, header.base_offset)
                 if header.max_timestamp > newest.max_timestamp:
                     newest = header
