@@ -221,7 +221,7 @@ class Cleaning:
         Raises:
             ApiError: a batch is damaged, and its re-encoded part would get a valid CRC (Kafka's
                 cleaner does not validate it). Or a batch claims to extend beyond the segment, and
-                the bytes after its header would be lost.
+                the bytes from there on would be lost.
         """
         self._check()
         file = self.fs.open(source.path)

@@ -144,7 +144,7 @@ class LogLoader:
         """Read the epochs before the first known one from the batch headers.
 
         `leader-epoch-checkpoint` may be lost. Or a power cut undid a deletion of records, so that
-        the log begins before its first epoch. If a follower truncated such a log to the part
+        the log begins before its first epoch. If a follower truncated this log to the part
         without epochs, it could not find where its log diverges from its leader's.
         """
         known = epochs.entries()

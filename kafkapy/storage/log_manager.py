@@ -228,7 +228,7 @@ class LogManager:
         ).load()  # fmt: skip
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Take a log, and its copy in another directory, out of service. That is durable, because
+        """Take a log, and its copy in another directory, out of service. It is durable, because
         the controller keeps no record of a deleted topic.
 
         Raises:
@@ -247,7 +247,7 @@ class LogManager:
         log.local.on_lowered = partial(self._lowered, log.topic_partition, log.log_dir)
 
     def _put_loaded(self, log: UnifiedLog) -> UnifiedLog | None:
-        """Put a loaded log into service. If two directories have one, return the other."""
+        """Put a loaded log into service. If two directories have it, return the unneeded one."""
         other = self.logs.get(log.topic_partition)
         chosen, unfinished = (log, None) if other is None else choose_log(other, log)
         self.put_log(log)

@@ -247,7 +247,7 @@ class ProducerState:
         return CompletedTransaction(entry.producer_id, first, offset, aborted)
 
     def last_stable_offset(self, completed: CompletedTransaction) -> int:
-        """The LSO after `completed`: the start of the oldest other open transaction, if any."""
+        """The LSO after `completed`: the start of the oldest other open one, or the next offset."""
         for first_offset, producer_id in self._ongoing.items():
             if producer_id != completed.producer_id:
                 return first_offset

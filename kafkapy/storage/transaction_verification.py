@@ -59,7 +59,7 @@ class TransactionVerification:
         return found
 
     def confirm(self, producer_id: int, confirmed: Verification) -> None:
-        """Note the coordinator's confirmation. Earlier epochs are those of zombies."""
+        """Record the coordinator's confirmation. Drop earlier epochs, which are of zombies."""
         confirmed.is_done = True
         by_epoch = self._by_producer.get(producer_id, {})
         for epoch in [each for each in by_epoch if each < confirmed.producer_epoch]:
