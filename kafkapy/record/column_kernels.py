@@ -157,7 +157,7 @@ def decode_headers(
     key_offsets: Any, key_data: Any, key_validity: Any,
     value_offsets: Any, value_data: Any, value_validity: Any,
 ) -> None:  # fmt: skip
-    """Fill the columns with the headers that `decode_rows` found, and has checked to fit."""
+    """Fill the columns with the headers of `decode_rows`, which has checked that they fit."""
     row = keys_used = values_used = np.uint64(0)
     for record in range(len(headers)):
         position = headers[record, 0]

@@ -54,7 +54,7 @@ class Columns(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The wanted ones of the costly columns. The other columns are always decoded."""
+    """The costly columns to decode. The other columns are always decoded."""
 
     keys: bool = True
     values: bool = True

@@ -1,7 +1,7 @@
 """Down-conversion: batches of format v2 as message sets of v1 or v0, for consumers before 0.11.
 
 Headers, producer ids and transaction markers have no place in those formats and are dropped. The
-records of aborted transactions stay: such consumers read uncommitted. Compressed batches stay
+records of aborted transactions stay: these consumers read uncommitted. Compressed batches stay
 compressed, each as one wrapper (`legacy` has the layout).
 (`org.apache.kafka.common.record.RecordsUtil.downConvert`, `LazyDownConversionRecords`.)
 """
