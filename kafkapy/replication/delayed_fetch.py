@@ -121,7 +121,7 @@ class DelayedFetch(DelayedOperation):
         try:
             end = partition.upper_bound_metadata(params.replica_id, params.isolation)
         except (ApiError, LogDirFailure):
-            return None  # the read for the response meets it again, and handles it
+            return None  # the read for the response raises it again, and handles it
         start = wait.position
         if end.offset == start.offset:
             return 0
