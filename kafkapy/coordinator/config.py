@@ -54,8 +54,8 @@ class GroupConfig(CoordinatorConfig):
 
     @property
     def assignors(self) -> tuple[str, ...]:
-        """The names of the server-side assignors, the default first; Kafka 3.9's default names the
-        classes."""
+        """The names of the server-side assignors, the default first. Class names, as in Kafka 3.9's
+        default, are shortened."""
         names = (name.rpartition(".")[2] for name in self.group_consumer_assignors)
         return tuple(name.removesuffix("Assignor").lower() for name in names)
 

@@ -50,14 +50,14 @@ class Outbox(Generic[R]):
         return ticket
 
     def answer(self, ticket: Ticket, result: R) -> None:
-        """Answer a waiting request. The answer to a forgotten one is dropped."""
+        """Answer a waiting request. If its token was dropped, so is the answer."""
         if ticket in self._token_by_ticket:
             token = self._token_by_ticket.pop(ticket)
             del self._ticket_by_token[token]
             self.reply(token, result)
 
     def forget(self, token: Token) -> None:
-        """Forget a token whose client has gone."""
+        """Drop a token whose client has disconnected."""
         ticket = self._ticket_by_token.pop(token, None)
         if ticket is not None:
             del self._token_by_ticket[ticket]

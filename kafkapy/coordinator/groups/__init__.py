@@ -1,1 +1,1 @@
-"""The group coordinator: requests and time in, replies, timers and records out."""
+"""The group coordinator: requests and deadlines in; replies, timers and records out."""

@@ -66,10 +66,10 @@ DELETION_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
 
 @dataclass(slots=True)
 class Core:
-    """The coordinator's one state: its parts are functions over this.
+    """The coordinator's state; the modules of the coordinator are functions on it.
 
-    `clock` gives the wall time that records carry; deadlines count in the `now_ms` that each call
-    brings.
+    `clock` is the wall clock, for the timestamps of records. Deadlines use the `now_ms` of each
+    call.
     """
 
     config: GroupConfig
@@ -86,7 +86,7 @@ class Core:
     """Of groups that have any, by group; their names are without the broker's `group.`."""
 
     def own_config(self, group_id: str, name: str, default: int) -> int:
-        """A config that a group may have of its own; `default` is the broker's."""
+        """The group's own value of a config, or `default`, the broker's value."""
         value = self.own_configs.get(group_id, {}).get(name)
         return value if isinstance(value, int) else default
 
@@ -96,8 +96,8 @@ class Core:
         assignments: Mapping[str, bytes],
         stored: Callable[[int, ErrorCode], None],
     ) -> None:
-        """Append the group's record and go on in `stored`, with the error that its members get. The
-        same batch deletes the records of the consumer group that it was."""
+        """Append the group's record, then call `stored` with the error for its members. The same
+        batch deletes the records of the consumer group that it was before."""
 
         def appended(now_ms: int, error: ErrorCode, _base_offset: int) -> None:
             if error is ErrorCode.NONE:
@@ -117,14 +117,14 @@ class Core:
         producer: Producer | None,
         stored: Callable[[ErrorCode], None],
     ) -> None:
-        """Append these commits as one batch; they count once that is done, or with the marker of
-        the `producer` in whose transaction they are."""
+        """Append these commits as one batch. They take effect when the append succeeds or, in a
+        transaction of `producer`, with its marker."""
         producer_id = NO_PRODUCER_ID if producer is None else producer.producer_id
 
         def appended(_now_ms: int, error: ErrorCode, base_offset: int) -> None:
             if error is ErrorCode.NONE:
                 group.offsets.succeed(commits, base_offset, producer_id)
-                # Not before: the marker of an earlier transaction may come until now.
+                # Not earlier: the marker of an earlier transaction may come until now.
                 self.registry.note_transaction(group, producer_id)
             else:
                 group.offsets.fail(commits, is_in_log=base_offset != UNKNOWN_LOG_OFFSET)
@@ -141,10 +141,11 @@ class Core:
     def expire_offsets(
         self, group: Group, partitions: Iterable[TopicPartition], time_ms: int
     ) -> int:
-        """Forget these commits, and the group if nothing is left of it; return how many were there.
+        """Remove these commits, and the group if it has no members and no other offsets. Returns
+        the number of commits.
 
-        Tombstones follow at acks=0: should they get lost, the next coordinator finds the same
-        reason to write them.
+        The tombstones are appended with acks=0. If they are lost, the next coordinator expires the
+        same commits.
         """
         leader_epoch = self.registry.leader_epoch(group)
         removed, records = self._forget(group, partitions, time_ms)
@@ -158,8 +159,9 @@ class Core:
         partitions: Iterable[TopicPartition],
         deleted: Callable[[ErrorCode], None],
     ) -> None:
-        """Forget these commits, and the group if nothing is left of it. `deleted` is called when a
-        failover cannot bring them back; after an error one may."""
+        """Remove these commits, and the group if it has no members and no other offsets. `deleted`
+        is called when the deletion is replicated, or with an error; after an error a failover may
+        restore them."""
         leader_epoch = self.registry.leader_epoch(group)
         records = self._forget(group, partitions, self.clock.time_ms())[1]
         if not records:
@@ -176,8 +178,8 @@ class Core:
     def _forget(
         self, group: Group, partitions: Iterable[TopicPartition], time_ms: int
     ) -> tuple[int, list[RecordData]]:
-        """Forget these commits, and the group if nothing is left of it. Return how many were there,
-        and the tombstones."""
+        """Remove these commits, and the group if it has no members and no other offsets. Returns
+        the number of commits and the tombstones."""
         removed = group.offsets.remove(partitions)
         records = [RecordData(offset_key(group.group_id, p), None, time_ms) for p in removed]
         if group.is_empty and not group.offsets.any:
@@ -190,8 +192,8 @@ class Core:
         return len(removed), records
 
     def replace_group(self, old: Group) -> Group:
-        """An Empty group in the place of one that changes its protocol, with its offsets. Appends
-        of the old one that are under way find it Dead."""
+        """Replace a group that changes its protocol by an Empty group with the same offsets. The
+        old group is Dead when its pending appends complete."""
         time_ms = self.clock.time_ms()
         new = Group(old.group_id, old.partition, time_ms)
         new.offsets = old.offsets

@@ -1,4 +1,4 @@
-"""Offsets that nobody will ask for again (KIP-211), and groups that held nothing else."""
+"""Expiry of committed offsets (KIP-211), and of groups that had only those."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata
 
 
 def expire_offsets(core: Core, time_ms: int) -> int:
-    """Remove what is due at wall-clock `time_ms`; return how many offsets."""
+    """Remove the offsets that have expired at wall-clock `time_ms`; return their number."""
     removed = 0
     for group in _offset_groups(core):
         due = expired_offsets(group, time_ms, core.config.offsets_retention_ms)
@@ -23,11 +23,11 @@ def expire_offsets(core: Core, time_ms: int) -> int:
 
 
 def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[TopicPartition]:
-    """Expired offsets of a group: retention counts from their last use.
+    """Expired offsets of a group: the retention starts with their last use.
 
-    Without members, since the group is empty; with members, since the commit, unless they consume
-    the topic; without ever having had members, and in consumer groups, since the commit.
-    Kafka: `removeExpiredOffsets`.
+    In a group without members, it starts when the group became empty. In a group with members, and
+    in a consumer group, it starts with the commit, and offsets of subscribed topics do not expire.
+    In a group that never had members, it starts with the commit. Kafka: `removeExpiredOffsets`.
     """
 
     def left(commit: OffsetAndMetadata) -> int:
@@ -55,8 +55,8 @@ def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[Topic
 
 
 def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_ms: int) -> int:
-    """These partitions exist no more: forget every group's offsets of them; return how many. Those
-    of groups that are being loaded go when they are."""
+    """Remove the offsets of deleted partitions from every group; return their number. In groups
+    that are being loaded, they are removed at the end of the load."""
     gone = dict.fromkeys(partitions)
     for held in core.registry.partitions.values():
         if held.loading:
@@ -68,6 +68,6 @@ def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_m
 
 
 def _offset_groups(core: Core) -> list[Group]:
-    """All groups but share groups, which stay until they are deleted."""
+    """All loaded groups except share groups, which stay until they are deleted."""
     groups = core.registry.loaded_groups()
     return [group for group in groups if group.holds_offsets]

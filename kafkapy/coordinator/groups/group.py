@@ -1,18 +1,18 @@
-"""One group: its states, its generation, its members. Every transition of every group happens here.
+"""One group: its states, its generation, its members. All state transitions happen here.
 
-The five states, what a member's call finds in them and how they end:
+The five states, the handling of members' calls in them, and their ends:
 
     Empty                No members; may hold offsets.
                          First JoinGroup -> PreparingRebalance.
-    PreparingRebalance   JoinGroups wait for each other; Heartbeats say REBALANCE_IN_PROGRESS.
-                         All here, or time is up -> CompletingRebalance; nobody left -> Empty.
+    PreparingRebalance   JoinGroups wait for each other; Heartbeats get REBALANCE_IN_PROGRESS.
+                         All joined, or timeout -> CompletingRebalance; no members -> Empty.
     CompletingRebalance  SyncGroups wait for the leader's assignment.
-                         It is stored -> Stable; join, leave or failure -> PreparingRebalance.
-    Stable               Everyone has an assignment.
+                         Assignment stored -> Stable; join, leave or failure -> PreparingRebalance.
+    Stable               All members have an assignment.
                          Join, leave or failure -> PreparingRebalance.
     Dead                 Deleted, expired or unloaded: out of the registry, no call finds it.
 
-Knows no tokens, timers or appends: `rebalance` drives it. Kafka: `GroupMetadata`.
+This module uses no tokens, timers or appends; `rebalance` drives it. Kafka: `GroupMetadata`.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ VALID_PREVIOUS_STATES: Final[Mapping[GroupState, frozenset[GroupState]]] = {
 
 
 class IllegalTransition(KafkapyError):
-    """A group was sent to a state that its own does not lead to: a bug, never a client's doing."""
+    """An invalid state transition: a bug of the coordinator, never caused by a client."""
 
 
 class InitialDelay(NamedTuple):
-    """The wait that an empty group's first members get for company (KIP-134)."""
+    """The delay in which the first members of an empty group wait for others (KIP-134)."""
 
     delay_ms: int
     """Of the window that runs now."""
@@ -142,18 +142,18 @@ class Group:
 
     @property
     def can_rebalance(self) -> bool:
-        """Whether PreparingRebalance may follow."""
+        """Whether the group may enter PreparingRebalance."""
         return self.state in VALID_PREVIOUS_STATES[PREPARING_REBALANCE]
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing in the log speaks of it."""
+        """Whether the group has neither state nor offsets."""
         has_state = self.members or self.generation_id or self.protocol_type or self.consumer
         return not (has_state or self.offsets.any)
 
     @property
     def holds_offsets(self) -> bool:
-        """Whether its members commit offsets: it is no share group."""
+        """Whether its members commit offsets; those of share groups do not."""
         return self.consumer is None or self.consumer.holds_offsets
 
     @property
@@ -163,19 +163,19 @@ class Group:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest that any member asks for."""
+        """The longest rebalance timeout of the members."""
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     @property
     def all_joined(self) -> bool:
-        """Whether there is nobody to wait for in PreparingRebalance."""
+        """Whether all members have joined, and no pending member must still join."""
         return len(self.joining) == len(self.members) and not self.pending_members
 
     def transition_to(self, state: GroupState, time_ms: int) -> None:
         """Enter `state` at wall-clock `time_ms`.
 
         Raises:
-            IllegalTransition: the table does not have it.
+            IllegalTransition: the current state does not allow it.
         """
         if self.state not in VALID_PREVIOUS_STATES[state]:
             raise IllegalTransition(
@@ -189,7 +189,7 @@ class Group:
     # Membership.
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Take in a new member; the first of an empty group is its leader and sets its type."""
+        """Add a member. The first member of an empty group is its leader and sets its type."""
         if not self.members:
             self.protocol_type = protocol_type
         self.members[member.member_id] = member
@@ -219,7 +219,7 @@ class Group:
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
     ) -> None:
-        """A member says anew what it can do."""
+        """Update a member's protocols and timeouts."""
         self._uncount(member)
         member.protocols = protocols
         self.protocol_counts.update(member.protocol_names)
@@ -227,7 +227,7 @@ class Group:
         member.session_timeout_ms = session_timeout_ms
 
     def replace_static_member(self, member: Member, member_id: str) -> None:
-        """The process behind a static member is another one now: same place, new id (KIP-345)."""
+        """Change the id of a restarted static member, which keeps its state (KIP-345)."""
         old_id = member.member_id
         assert old_id not in self.joining, f"{old_id} of {self.group_id} waits to join"
         assert old_id not in self.syncing, f"{old_id} of {self.group_id} waits to sync"
@@ -243,7 +243,7 @@ class Group:
             self.pending_sync.add(member_id)
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Whether the caller is who it says: known, and not replaced by a newer static member."""
+        """Check that a member is known, and not replaced by a newer static member."""
         if group_instance_id is not None:
             current = self.static_members.get(group_instance_id)
             if current is None:
@@ -252,7 +252,7 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def has_room_for(self, member_id: str, max_size: int) -> bool:
-        """Whether `group.max.size` lets this id join; those that wait already are let be."""
+        """Whether `group.max.size` allows this id to join. Ids that have joined already may."""
         if self.state is EMPTY:
             return True
         if self.state is PREPARING_REBALANCE:
@@ -262,7 +262,7 @@ class Group:
     # Protocols and generations.
 
     def supports(self, protocol_type: str, protocols: Sequence[tuple[str, bytes]]) -> bool:
-        """Whether one who speaks only these could be a member beside the present ones."""
+        """Whether a member with these protocols has one in common with all current members."""
         if self.state is EMPTY:
             return bool(protocol_type and protocols)
         everyone = len(self.members)
@@ -279,7 +279,8 @@ class Group:
         return votes.most_common(1)[0][0]
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it rejoined, else take the first that did; False if nobody did."""
+        """Keep the leader if it rejoined, else elect the first member that did; False if none
+        did."""
         if self.leader_id not in self.joining:
             first = next(iter(self.joining), None)
             if first is None:
@@ -288,7 +289,7 @@ class Group:
         return True
 
     def next_generation(self, time_ms: int) -> None:
-        """End PreparingRebalance with the members there are."""
+        """End PreparingRebalance and start the next generation with the current members."""
         self.generation_id += 1
         self.initial_delay = None
         self.new_member_added = False
@@ -302,7 +303,8 @@ class Group:
         self.subscribed_topics = self._subscribed_topics()
 
     def joined_members(self, member_id: str) -> list[JoinedMember]:
-        """Members as `member_id` sees them: all if it is the leader, none if not."""
+        """The members in the JoinGroup answer to `member_id`: all for the leader, none for
+        others."""
         if member_id != self.leader_id:
             return []
         name = self.protocol_name
@@ -337,7 +339,7 @@ class Group:
         )
 
     def restore(self, value: GroupValue) -> None:
-        """Restore the state of a record; made for a group without members."""
+        """Restore the state of a record. The group must not have members."""
         assert not self.members, f"group {self.group_id} has members already"
         for row in value.members:
             protocols = ((value.protocol_name or "", row.subscription),)
@@ -350,7 +352,7 @@ class Group:
         self.take_up(value.generation_id, value.protocol_name)
 
     def take_up(self, generation_id: int, protocol_name: str | None) -> None:
-        """Be in a generation that was not formed here: Stable, or Empty without members."""
+        """Continue a generation that was not formed here: Stable, or Empty without members."""
         self.state = STABLE if self.members else EMPTY
         self.generation_id = generation_id
         self.protocol_name = protocol_name

@@ -1,4 +1,4 @@
-"""DescribeGroups, ListGroups and DeleteGroups: what an administrator sees and removes."""
+"""DescribeGroups, ListGroups and DeleteGroups: the requests of administrators."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _describe(core: Core, group_id: str) -> DescribedGroup:
     if error is not ErrorCode.NONE:
         return DescribedGroup(group_id, error)
     group = core.registry.find(group_id)
-    if group is None or group.consumer is not None:  # that has an API of its own
+    if group is None or group.consumer is not None:  # consumer groups have their own API
         return DescribedGroup(group_id, state=DEAD)
     stable = group.state is STABLE
     described = DescribedGroup(group_id, state=group.state, protocol_type=group.protocol_type or "")
@@ -102,7 +102,7 @@ def delete_groups(core: Core, token: Token, request: DeleteGroups) -> None:
 
 
 def _refusal(core: Core, group_id: str) -> ErrorCode:
-    """Why the group cannot be deleted."""
+    """The reason why the group cannot be deleted, or NONE."""
     error = core.registry.check(group_id, empty_id=True)
     if error is not ErrorCode.NONE:
         return error
@@ -112,5 +112,5 @@ def _refusal(core: Core, group_id: str) -> ErrorCode:
     if not group.is_empty:
         return ErrorCode.NON_EMPTY_GROUP
     if isinstance(group.consumer, ShareGroup) and group.consumer.has_states:
-        return ErrorCode.NON_EMPTY_GROUP  # begun between the deletion of its states and this
+        return ErrorCode.NON_EMPTY_GROUP  # initialized since the deletion of its states
     return ErrorCode.NONE

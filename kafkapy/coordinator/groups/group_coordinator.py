@@ -1,20 +1,19 @@
-"""The group coordinator of one broker, as its shell sees it: calls in, effects out. It never waits.
+"""The group coordinator of one broker: calls in, effects out. It never waits.
 
 Every call that does something returns `Effects`: replies (token, result) to send and batches to
-append, in order. A token is whatever the shell knows a request by, hashable; each is replied to
-once, now or by a later call's effects. The shell
+append, in order. A token is any hashable value that identifies a request to the caller. Each token
+gets one reply, in the effects of this call or of a later one. The caller (the shell)
     1. sends the replies and makes the appends, and reports each append with `append_completed`;
     2. calls `on_time` when `next_deadline_ms` has come;
     3. for a partition of `__consumer_offsets` that it leads calls `start_loading`, `replay_batches`
        (or `replay`) over the whole log, `finish_loading`; then, if not all of that is replicated,
        `loaded_is_unreplicated`, and `loaded_is_replicated` when it is; and
-       `unload` when it leads it no more;
+       `unload` when it no longer leads it;
     4. calls `expire_offsets` every `offsets.retention.check.interval.ms`, and
-       `on_partitions_deleted` when told so.
+       `on_partitions_deleted` when partitions are deleted.
 
-`now_ms` is monotonic milliseconds, for deadlines; `time_ms`, and what `clock` says of the time, is
-wall-clock, as in records.
-Kafka: `kafka.coordinator.group.GroupCoordinator` with `GroupMetadataManager`.
+`now_ms` is monotonic milliseconds, for deadlines. `time_ms` and `clock` are wall-clock time, as in
+records. Kafka: `kafka.coordinator.group.GroupCoordinator` with `GroupMetadataManager`.
 """
 
 from __future__ import annotations
@@ -98,16 +97,14 @@ class GroupCoordinator:
         self._core = Core(config, random, clock, log, registry, Timers(), Outbox(), topics)
 
     def configure_group(self, group_id: str, configs: Mapping[str, ConfigValue]) -> None:
-        """Replace the configs that a group has of its own. Members get them with their next
-        heartbeat.
-        """
+        """Replace a group's own configs. Members get them with their next heartbeat."""
         if configs:
             self._core.own_configs[group_id] = configs
         else:
             self._core.own_configs.pop(group_id, None)
 
     def own_configs(self, group_id: str) -> Mapping[str, ConfigValue]:
-        """The configs that a group has of its own."""
+        """A group's own configs."""
         return self._core.own_configs.get(group_id, {})
 
     # Requests.
@@ -165,7 +162,7 @@ class GroupCoordinator:
     def consumer_heartbeat(
         self, now_ms: int, token: Token, request: ConsumerHeartbeat
     ) -> GroupEffects:
-        """The reply waits for the changes that it tells of to be in the log."""
+        """The reply waits for its changes to be in the log."""
         heartbeat.consumer_heartbeat(self._core, now_ms, token, request)
         return self._core.outbox.take()
 
@@ -179,7 +176,7 @@ class GroupCoordinator:
     # Share groups.
 
     def share_heartbeat(self, now_ms: int, token: Token, request: ShareHeartbeat) -> GroupEffects:
-        """The reply waits for the changes that it tells of to be in the log."""
+        """The reply waits for its changes to be in the log."""
         share_heartbeat(self._core, now_ms, token, request)
         return self._core.outbox.take()
 
@@ -200,7 +197,8 @@ class GroupCoordinator:
     def alter_share_offsets(
         self, _now_ms: int, token: Token, request: AlterShareOffsets
     ) -> GroupEffects:
-        """The reply waits for the log; then the share coordinator must begin the partitions."""
+        """The reply waits for the log; then the share coordinator must initialize the
+        partitions."""
         states.alter_offsets(self._core, token, request)
         return self._core.outbox.take()
 
@@ -231,20 +229,20 @@ class GroupCoordinator:
         return group is not None and isinstance(group.consumer, ShareGroup)
 
     def take_state_requests(self) -> list[StateRequest]:
-        """Share partitions that the share coordinator must begin, since the last call: the log has
-        them. Each is reported with `share_states_initialized`."""
+        """Take the share partitions that the share coordinator must initialize since the last call.
+        They are in the log. Each request is reported with `share_states_initialized`."""
         requests, self._core.state_requests = self._core.state_requests, []
         return requests
 
     def share_states_initialized(
         self, _now_ms: int, request: StateRequest, error: ErrorCode
     ) -> GroupEffects:
-        """The share coordinator has begun share partitions, or has not."""
+        """Report that the share coordinator has initialized share partitions, or its error."""
         states.states_initialized(self._core, request, error)
         return self._core.outbox.take()
 
     def forget_token(self, token: Token) -> None:
-        """The token's connection is gone: drop it. What was asked still happens."""
+        """Drop a token whose connection is closed. Its request still takes effect."""
         self._core.outbox.forget(token)
 
     # The log and the clock.
@@ -256,16 +254,17 @@ class GroupCoordinator:
         error: ErrorCode,
         base_offset: int = UNKNOWN_LOG_OFFSET,
     ) -> GroupEffects:
-        """An append got its acks, its batch at `base_offset`, or failed with `error`."""
+        """Report an append: acknowledged, with its batch at `base_offset`, or failed with
+        `error`."""
         self._core.outbox.append_completed(now_ms, append_id, error, base_offset)
         return self._core.outbox.take()
 
     def next_deadline_ms(self) -> int | None:
-        """When `on_time` has something to do; changes with any call."""
+        """The time for the next call of `on_time`; any call may change it."""
         return self._core.timers.next_deadline_ms()
 
     def on_time(self, now_ms: int) -> GroupEffects:
-        """Do all that is due."""
+        """Handle all deadlines that are due."""
         while (key := self._core.timers.pop_due(now_ms)) is not None:
             self._on_deadline(now_ms, key)
         return self._core.outbox.take()
@@ -292,14 +291,14 @@ class GroupCoordinator:
     def on_partitions_deleted(
         self, partitions: Collection[TopicPartition], time_ms: int
     ) -> GroupEffects:
-        """Remove the offsets of partitions that exist no more."""
+        """Remove the offsets of deleted partitions."""
         expiry.remove_partitions(self._core, partitions, time_ms)
         return self._core.outbox.take()
 
     # Leading partitions of `__consumer_offsets`.
 
     def set_num_partitions(self, num_partitions: int) -> None:
-        """Say how many partitions `__consumer_offsets` really has; before any is led."""
+        """Set the actual number of partitions of `__consumer_offsets`, before any is led."""
         registry = self._core.registry
         same = num_partitions == registry.num_partitions
         assert same or not registry.partitions, "groups would move while partitions are led"
@@ -310,7 +309,7 @@ class GroupCoordinator:
         return self._core.registry.partition_for(group_id)
 
     def start_loading(self, partition: int, leader_epoch: int) -> bool:
-        """Lead a partition; True if its log is to be replayed now (not if it is led already)."""
+        """Start to lead a partition. Returns whether its log must be replayed: not if it is led."""
         return loading.start_loading(self._core, partition, leader_epoch)
 
     def replay(
@@ -326,7 +325,7 @@ class GroupCoordinator:
     def replay_batches(self, partition: int, records: Buffer) -> None:
         """Apply every record and marker in whole raw batches.
 
-        What cannot be read is logged and skipped.
+        Unreadable records are logged and skipped.
 
         Raises:
             ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
@@ -334,39 +333,40 @@ class GroupCoordinator:
         loading.replay_batches(self._core, partition, records)
 
     def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> None:
-        """A marker of the producer was just appended to the partition's log."""
+        """Apply a marker of the producer that was just appended to the partition's log."""
         loading.marker_appended(self._core, partition, producer_id, committed=committed)
 
     def finish_loading(self, partition: int, now_ms: int) -> GroupEffects:
-        """The whole log has been replayed: answer for its groups."""
+        """End the replay of the log and start to serve its groups."""
         loading.finish_loading(self._core, now_ms, partition)
         return self._core.outbox.take()
 
     def loaded_is_unreplicated(self, partition: int) -> None:
-        """The high watermark is before the end of the log that was just loaded."""
+        """Report that the high watermark is before the end of the log that was just loaded."""
         loading.loaded_is_unreplicated(self._core, partition)
 
     def loaded_is_replicated(self, partition: int, leader_epoch: int) -> None:
-        """The high watermark has reached the end of the log that was loaded."""
+        """Report that the high watermark has reached the end of the log that was loaded."""
         loading.loaded_is_replicated(self._core, partition, leader_epoch)
 
     def unload(self, partition: int, leader_epoch: int | None = None) -> GroupEffects:
-        """Lead a partition no more: who waits hears NOT_COORDINATOR. An old epoch is ignored."""
+        """Stop serving a partition; waiting requests get NOT_COORDINATOR. An old epoch is
+        ignored."""
         loading.unload(self._core, partition, leader_epoch)
         return self._core.outbox.take()
 
     def shutdown(self) -> GroupEffects:
-        """Unload everything; from now on every call is answered COORDINATOR_NOT_AVAILABLE."""
+        """Unload all partitions. Later calls are answered COORDINATOR_NOT_AVAILABLE."""
         for partition in list(self._core.registry.partitions):
             loading.unload(self._core, partition, None)
         self._core.registry.active = False
         return self._core.outbox.take()
 
-    # What metrics ask.
+    # Values for metrics.
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for their reply."""
+        """The number of requests that wait for their reply."""
         return self._core.outbox.waiting
 
     def groups_by_state(self) -> Counter[GroupState]:

@@ -13,7 +13,7 @@ UNKNOWN_LOG_OFFSET: Final = -1
 
 
 class Commit(NamedTuple):
-    """A commit and where in the log it is: of two commits, the later in the log counts."""
+    """A commit and its offset in the log. Of two commits, the later one in the log counts."""
 
     value: OffsetAndMetadata
     log_offset: int
@@ -36,17 +36,17 @@ class GroupOffsets:
 
     @property
     def any(self) -> bool:
-        """Whether there is anything that keeps an empty group alive."""
+        """Whether there are commits in any state; they keep an empty group from deletion."""
         return bool(self.committed or self.in_flight or self.transactional or self.doubtful)
 
     def is_unstable(self, partition: TopicPartition) -> bool:
-        """Whether a commit of the partition is still to be decided (KIP-447 RequireStable)."""
+        """Whether the partition has a pending commit (KIP-447 RequireStable)."""
         return partition in self.in_flight or any(
             partition in pending for pending in self.transactional.values()
         )
 
     def begin(self, commits: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """These are being appended."""
+        """Add commits that are being appended."""
         for partition, commit in commits.items():
             self.in_flight.setdefault(partition, []).append(commit)
 
@@ -56,8 +56,8 @@ class GroupOffsets:
         log_offset: int,
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
-        """These are in the log, in a batch at `log_offset`; what was removed meanwhile stays so.
-        Those of a producer's transaction wait for its marker."""
+        """Record that commits are in the log, in a batch at `log_offset`. Commits that were removed
+        meanwhile stay removed. Commits of a producer's transaction wait for its marker."""
         for partition, commit in commits.items():
             if commit not in self.in_flight.get(partition, ()):
                 continue
@@ -70,7 +70,7 @@ class GroupOffsets:
     def fail(
         self, commits: Mapping[TopicPartition, OffsetAndMetadata], *, is_in_log: bool = False
     ) -> None:
-        """These are not on their way any more; `is_in_log`: they were appended."""
+        """Remove commits from those in flight. `is_in_log`: they were appended."""
         for partition, commit in commits.items():
             in_flight = self.in_flight.get(partition, [])
             if commit in in_flight:
@@ -87,8 +87,8 @@ class GroupOffsets:
         log_offset: int,
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
-        """Apply one record of the log; a value of None is a tombstone, which ends what is pending
-        before it too."""
+        """Apply one record of the log. A value of None is a tombstone, which also removes pending
+        commits before it."""
         if producer_id == NO_PRODUCER_ID:
             if value is None:
                 self.committed.pop(partition, None)
@@ -103,7 +103,7 @@ class GroupOffsets:
             pending[partition] = Commit(value, log_offset)
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """A marker of the producer is in the log."""
+        """Apply a marker of the producer: commit or drop its pending offsets."""
         pending = self.transactional.pop(producer_id, {})
         if committed:
             for partition, commit in pending.items():
@@ -111,21 +111,22 @@ class GroupOffsets:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """All that are known in any way."""
+        """All partitions with a commit in any state."""
         known = dict.fromkeys([*self.committed, *self.in_flight, *self.doubtful])
         for pending in self.transactional.values():
             known.update(dict.fromkeys(pending))
         return list(known)
 
     def among(self, partitions: Mapping[TopicPartition, None]) -> Collection[TopicPartition]:
-        """Those of `partitions` that may be known, or all if they are few. A topic that is deleted
-        may have thousands, and there may be thousands of groups that never used it."""
+        """The given partitions that may have commits, or all of them if they are few. A deleted
+        topic may have thousands of partitions, and thousands of groups may never have used it."""
         if len(partitions) <= len(self.committed):
             return partitions.keys()
         return [partition for partition in self.partitions if partition in partitions]
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Forget these, wherever they are; return those that have a record, or will have one."""
+        """Remove all commits of partitions. Returns partitions that have a record, or will have
+        one."""
         removed = []
         for partition in partitions:
             in_flight = self.in_flight.pop(partition, None)
@@ -136,7 +137,7 @@ class GroupOffsets:
         return removed
 
     def _drop_pending(self, partition: TopicPartition) -> bool:
-        """Forget what transactions would commit for a partition; whether there was anything."""
+        """Remove pending transactional commits of a partition. Returns whether there were any."""
         found = False
         for producer_id, pending in list(self.transactional.items()):
             found |= pending.pop(partition, None) is not None
@@ -151,8 +152,8 @@ class GroupOffsets:
         used_until_ms: Callable[[OffsetAndMetadata], int],
         subscribed: frozenset[str] = frozenset(),
     ) -> list[TopicPartition]:
-        """Commits that are due to go: an expiry of their own wins over the retention (KIP-211).
-        None goes while another commit of its partition is undecided, which would go with it."""
+        """Partitions whose commits have expired. A commit's own expiry overrides the retention
+        (KIP-211). Partitions with a pending commit do not expire: it would be removed too."""
         due = []
         known = {**self.doubtful, **{p: commit for p, (commit, _) in self.committed.items()}}
         for partition, commit in known.items():

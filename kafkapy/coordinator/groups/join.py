@@ -1,4 +1,4 @@
-"""JoinGroup: new members, static members that come back, and members that are known."""
+"""JoinGroup of new members, of static members that return, and of known members."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ _NO_UUID: Final = str(uuid.UUID(int=0))
 
 
 def _turn_away(core: Core, now_ms: int, token: Token, group: Group, member_id: str) -> None:
-    """The group is full. A member that it had before it shrank goes, a pending id is void."""
+    """Refuse a member: the group is full. A known member or pending id is removed."""
     member = group.members.get(member_id)
     if member is not None:
         rebalance.drop_member(core, group, member)
@@ -141,7 +141,7 @@ def _join_known(core: Core, now_ms: int, token: Token, group: Group, request: Jo
         group.state is STABLE and member_id != group.leader_id
     )
     if in_generation and not changed:
-        # Its JoinGroup answer got lost, or it checks: this generation is still the one.
+        # Its JoinGroup answer was lost, or it only checks: this generation is still current.
         rebalance.reset_session(core, now_ms, group, member)
         core.outbox.reply(token, rebalance.generation_result(group, member))
         return
@@ -154,7 +154,7 @@ def _join_known(core: Core, now_ms: int, token: Token, group: Group, request: Jo
 def _add(
     core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup, member_id: str
 ) -> None:
-    """A new member: the group rebalances, or is about to."""
+    """Add a new member, and start a rebalance unless one is being prepared."""
     member = Member(
         member_id,
         request.group_instance_id,
@@ -177,7 +177,8 @@ def _add(
 def _replace_static(
     core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup, member_id: str
 ) -> None:
-    """A static member is back: the old id is fenced, the assignment stays if it can (KIP-345)."""
+    """Replace a static member that returns (KIP-345). Its old id is fenced; its assignment stays if
+    possible."""
     assert group.state is not EMPTY, f"group {group.group_id} is Empty and has a static member"
     assert request.group_instance_id is not None, "a static member has an instance id"
     old_id = group.static_members[request.group_instance_id]
@@ -193,14 +194,14 @@ def _replace_static(
     if group.state is PREPARING_REBALANCE:
         return
     if group.state is COMPLETING_REBALANCE or group.select_protocol() != group.protocol_name:
-        # CompletingRebalance: the leader may be assigning to the id that is gone.
+        # CompletingRebalance: the leader may be assigning partitions to the old id.
         reason = _because(f"Updating metadata for static member {member_id}", request)
         rebalance.prepare(core, now_ms, group, reason)
         return
 
     def stored(now_ms: int, error: ErrorCode) -> None:
         if group.state is not STABLE or group.joining.get(member.member_id) is not ticket:
-            return  # a rebalance has begun meanwhile: it takes this JoinGroup in, or has done so
+            return  # a rebalance has begun: it includes this JoinGroup, or has answered it
         if error is ErrorCode.NONE:
             result = _stable_result(group, member, request, old_leader)
         else:
@@ -223,9 +224,9 @@ def _replace_static(
 def _stable_result(
     group: Group, member: Member, request: JoinGroup, old_leader: str
 ) -> JoinGroupResult:
-    """The unchanged generation, told so that a leader does not assign again.
+    """The unchanged generation, in a form that does not make the leader assign again.
 
-    JoinGroup v9+ says so with SkipAssignment; an older client must not see that it is the leader.
+    JoinGroup v9+ has SkipAssignment. In older versions, the old id stands as the leader.
     """
     result = rebalance.generation_result(group, member)
     if request.supports_skip_assignment:
@@ -247,7 +248,8 @@ def _update(group: Group, member: Member, request: JoinGroup) -> None:
 
 
 def _park(core: Core, token: Token, group: Group, member: Member) -> Ticket:
-    """The JoinGroup waits; an earlier one of the same member, given up by its client, does not."""
+    """Hold back a JoinGroup. An earlier one of the same member, which its client has given up, is
+    answered REBALANCE_IN_PROGRESS."""
     superseded = JoinGroupResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS)
     rebalance.answer_join(core, group, member, superseded)
     ticket = group.joining[member.member_id] = core.outbox.park(token)

@@ -1,4 +1,4 @@
-"""Beginning to coordinate a partition of `__consumer_offsets`, by replay alone, and ceasing to."""
+"""Loading of partitions of `__consumer_offsets`, by replay of the log, and unloading."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class KeyValue(Protocol):
 
 
 def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
-    """Lead a partition from `leader_epoch` on; False if it is led already: nothing to load."""
+    """Start to lead a partition at `leader_epoch`. False if it is led already: nothing to load."""
     held = core.registry.partitions.get(partition)
     if held is not None:
         held.leader_epoch = max(held.leader_epoch, leader_epoch)
@@ -58,7 +58,7 @@ def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
 def replay_batches(core: Core, partition: int, records: Buffer) -> None:
     """Apply the whole batches of a buffer, transactional and control batches included.
 
-    What cannot be read is logged and skipped (`replayed_records`).
+    Unreadable records are logged and skipped (`replayed_records`).
 
     Raises:
         ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
@@ -88,7 +88,7 @@ def replay(
 ) -> None:
     """Apply one record at `offset`; the later of two wins. `producer_id`: of a transactional batch.
 
-    A record that cannot be understood is logged and passed over: it must not cost the others.
+    A record that cannot be decoded is logged and skipped, so that the others are loaded.
     """
     held = core.registry.partitions[partition]
     assert held.loading, f"replay into {GROUP_METADATA_TOPIC}-{partition}, which is loaded"
@@ -150,7 +150,7 @@ def _replay_offset(
 def _replay_group(
     held: OffsetsPartition, partition: int, group_id: str, value: bytes | None
 ) -> None:
-    """The group as the record says; its offsets are records of their own, and stay."""
+    """Replace the group by the one in the record. Its offsets have their own records, and stay."""
     group = Group(group_id, partition, None)
     if value is not None:
         found = read_group_value(value)
@@ -159,7 +159,7 @@ def _replay_group(
     before = held.groups.get(group_id)
     if before is not None:
         group.offsets = before.offsets
-        if value is None:  # of a classic group that became a consumer group
+        if value is None:  # tombstone of a classic group that became a consumer group
             group.consumer = before.consumer
     held.groups[group_id] = group
 
@@ -167,7 +167,7 @@ def _replay_group(
 def _replay_consumer(
     held: OffsetsPartition, partition: int, key: ConsumerKey, value: bytes | None
 ) -> None:
-    """One record of a consumer group."""
+    """Apply one record of a consumer group."""
     found = None if value is None else read_value(key, value)
     group = held.groups.get(key.group_id)
     if group is None:
@@ -182,7 +182,7 @@ def _replay_consumer(
 def _replay_share(
     held: OffsetsPartition, partition: int, key: ConsumerKey, value: bytes | None
 ) -> None:
-    """One record of a share group."""
+    """Apply one record of a share group."""
     found = None if value is None else read_share_value(key, value)
     group = held.groups.get(key.group_id)
     if group is None:
@@ -202,15 +202,15 @@ def _check_members(value: GroupValue) -> None:
 
 
 def marker_appended(core: Core, partition: int, producer_id: int, *, committed: bool) -> None:
-    """Apply a marker that was appended just now. A load replays it later: offsets that are pending
-    until then may belong to an earlier transaction, which has a marker of its own."""
+    """Apply a marker that was just appended, except during a load, which replays it later. Offsets
+    that are pending until then may belong to an earlier transaction, which has its own marker."""
     held = core.registry.partitions.get(partition)
     if held is not None and not held.loading:
         _end_transaction(held, producer_id, committed=committed)
 
 
 def _end_transaction(held: OffsetsPartition, producer_id: int, *, committed: bool) -> None:
-    """The pending offsets of the producer count now, or never."""
+    """Commit or drop the pending offsets of the producer."""
     for group_id in held.open_transactions.pop(producer_id, ()):
         group = held.groups.get(group_id)
         if group is not None:
@@ -218,7 +218,7 @@ def _end_transaction(held: OffsetsPartition, producer_id: int, *, committed: boo
 
 
 def finish_loading(core: Core, now_ms: int, partition: int) -> None:
-    """Begin to answer for the partition's groups; every member's session starts anew."""
+    """Start to serve the partition's groups, and restart every member's session."""
     held = core.registry.partitions[partition]
     for group in held.groups.values():
         if group.consumer is not None and group.consumer.is_blank:
@@ -245,7 +245,7 @@ def finish_loading(core: Core, now_ms: int, partition: int) -> None:
 
 
 def loaded_is_unreplicated(core: Core, partition: int) -> None:
-    """A new leader may not have the end of the log that was just loaded."""
+    """Mark the loaded records as unreplicated: a new leader may not have the end of the log."""
     held = core.registry.partitions.get(partition)
     if held is not None:  # not unloaded since
         for consumer in _consumers(held):
@@ -253,7 +253,7 @@ def loaded_is_unreplicated(core: Core, partition: int) -> None:
 
 
 def loaded_is_replicated(core: Core, partition: int, leader_epoch: int) -> None:
-    """Every new leader has the end of the log that was loaded."""
+    """Mark the loaded records as replicated: every new leader has the end of the loaded log."""
     held = core.registry.partitions.get(partition)
     if held is not None and held.leader_epoch == leader_epoch and not held.loading:
         for consumer in _consumers(held):
@@ -265,7 +265,7 @@ def _consumers(held: OffsetsPartition) -> Iterator[ConsumerGroup]:
 
 
 def unload(core: Core, partition: int, leader_epoch: int | None) -> None:
-    """Another broker leads the partition, since `leader_epoch` (None: whatever ours was)."""
+    """Drop a partition that another broker leads since `leader_epoch` (None: in any case)."""
     held = core.registry.partitions.get(partition)
     if held is None or (leader_epoch is not None and leader_epoch < held.leader_epoch):
         return
@@ -276,7 +276,7 @@ def unload(core: Core, partition: int, leader_epoch: int | None) -> None:
 
 
 def _send_away(core: Core, group: Group) -> None:
-    """Whoever waits looks for the new coordinator. Appends under way find the group Dead."""
+    """Answer waiting requests NOT_COORDINATOR. The group is Dead when pending appends complete."""
     rebalance.send_away(core, group, ErrorCode.NOT_COORDINATOR)
     if group.consumer is not None:
         deadlines.cancel_all(core, group.consumer)

@@ -37,5 +37,5 @@ class Member:
         return next((data for name, data in self.protocols if name == protocol_name), b"")
 
     def vote(self, candidates: Container[str]) -> str:
-        """Its favourite among `candidates`, of which it supports each."""
+        """The first of its protocols that is in `candidates`."""
         return next(name for name, _ in self.protocols if name in candidates)

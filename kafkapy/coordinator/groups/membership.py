@@ -1,4 +1,4 @@
-"""Heartbeat and LeaveGroup: staying and going."""
+"""Heartbeat and LeaveGroup."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def heartbeat(core: Core, now_ms: int, token: Token, request: Heartbeat) -> None
     """Kafka: `GroupCoordinator.handleHeartbeat`."""
     error = core.registry.check(request.group_id)
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        error = ErrorCode.NONE  # sessions start anew after loading
+        error = ErrorCode.NONE  # sessions restart after loading
     elif error is ErrorCode.NONE:
         error = _beat(core, now_ms, request)
     core.outbox.reply(token, HeartbeatResult(error))
@@ -67,7 +67,7 @@ def _leave(core: Core, now_ms: int, group: Group, leaving: LeavingMember) -> Err
         rebalance.remove_pending(core, now_ms, group, member_id)
         return ErrorCode.NONE
     if member_id == UNKNOWN_MEMBER_ID and instance_id is not None:
-        # An administrator names a static member by its instance (KIP-345).
+        # An administrator names a static member by its instance id (KIP-345).
         member_id = group.static_members.get(instance_id, UNKNOWN_MEMBER_ID)
     error = group.check_member(member_id, instance_id)
     if error is ErrorCode.NONE:

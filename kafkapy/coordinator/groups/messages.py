@@ -56,7 +56,7 @@ class JoinGroup:
 
 
 class JoinedMember(NamedTuple):
-    """One row of what a leader gets to assign from."""
+    """One member in the leader's JoinGroup answer."""
 
     member_id: str
     group_instance_id: str | None
@@ -65,7 +65,7 @@ class JoinedMember(NamedTuple):
 
 @dataclass(slots=True)
 class JoinGroupResult:
-    """The new generation as one member sees it; only the leader gets `members`."""
+    """The answer to one member about the new generation; only the leader gets `members`."""
 
     member_id: str
     error: ErrorCode = ErrorCode.NONE
@@ -79,7 +79,7 @@ class JoinGroupResult:
 
 @dataclass(slots=True)
 class SyncGroup:
-    """Give (the leader) or ask for (everyone) the assignment; type and name are None below v5."""
+    """Send all assignments (the leader) and fetch one's own; type and name are None below v5."""
 
     group_id: str
     generation_id: int
@@ -102,7 +102,7 @@ class SyncGroupResult:
 
 @dataclass(slots=True)
 class Heartbeat:
-    """I am alive, in this generation."""
+    """Keep the member's session alive, in this generation."""
 
     group_id: str
     generation_id: int
@@ -112,7 +112,7 @@ class Heartbeat:
 
 @dataclass(slots=True)
 class HeartbeatResult:
-    """REBALANCE_IN_PROGRESS tells the member to join again."""
+    """The answer to a heartbeat. After REBALANCE_IN_PROGRESS the member must rejoin."""
 
     error: ErrorCode = ErrorCode.NONE
 
@@ -127,7 +127,7 @@ class LeavingMember(NamedTuple):
 
 @dataclass(slots=True)
 class LeaveGroup:
-    """These members leave (one below v3)."""
+    """Remove these members (a single one below v3)."""
 
     group_id: str
     members: Sequence[LeavingMember]
@@ -135,7 +135,7 @@ class LeaveGroup:
 
 @dataclass(slots=True)
 class LeaveGroupResult:
-    """One code for the call, and one for each member in the order asked."""
+    """One code for the call, and one for each member in the order of the request."""
 
     error: ErrorCode = ErrorCode.NONE
     members: list[tuple[LeavingMember, ErrorCode]] = field(default_factory=list)
@@ -177,7 +177,7 @@ class CommitOffsetsResult:
 
 @dataclass(slots=True)
 class FetchOffsets:
-    """The committed offsets of `partitions`, or of all that the group has (None). A member of a
+    """Fetch the committed offsets of `partitions`, or all of the group's (None). A member of a
     consumer group adds its id and epoch."""
 
     group_id: str
@@ -188,7 +188,7 @@ class FetchOffsets:
 
 
 class FetchedOffset(NamedTuple):
-    """One committed offset; -1 when there is none."""
+    """One committed offset; -1 if the partition has none."""
 
     offset: int = NO_OFFSET
     leader_epoch: int = NO_LEADER_EPOCH
@@ -198,7 +198,7 @@ class FetchedOffset(NamedTuple):
 
 @dataclass(slots=True)
 class FetchOffsetsResult:
-    """With an `error` there are no rows."""
+    """The fetched offsets; with an `error`, none."""
 
     error: ErrorCode = ErrorCode.NONE
     offsets: dict[TopicPartition, FetchedOffset] = field(default_factory=dict)
@@ -206,7 +206,7 @@ class FetchOffsetsResult:
 
 @dataclass(slots=True)
 class DeleteOffsets:
-    """Forget these commits, unless a member is subscribed to the topic (KIP-496)."""
+    """Delete these commits, unless a member is subscribed to the topic (KIP-496)."""
 
     group_id: str
     partitions: Sequence[TopicPartition]
@@ -214,7 +214,7 @@ class DeleteOffsets:
 
 @dataclass(slots=True)
 class DeleteOffsetsResult:
-    """With an `error` there are no rows."""
+    """A code for every partition of the request; with an `error`, none."""
 
     error: ErrorCode = ErrorCode.NONE
     errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
@@ -252,14 +252,14 @@ class DescribedGroup:
 
 @dataclass(slots=True)
 class DescribeGroupsResult:
-    """In the order asked."""
+    """The groups, in the order of the request."""
 
     groups: list[DescribedGroup]
 
 
 @dataclass(slots=True)
 class ListGroups:
-    """Groups coordinated here; an empty filter lets all through, letters' case does not count."""
+    """List groups coordinated here. An empty filter matches all; filters ignore case."""
 
     states_filter: Sequence[str] = ()
     types_filter: Sequence[str] = ()
@@ -276,7 +276,7 @@ class ListedGroup(NamedTuple):
 
 @dataclass(slots=True)
 class ListGroupsResult:
-    """COORDINATOR_LOAD_IN_PROGRESS still comes with the groups that are loaded."""
+    """The listed groups; with COORDINATOR_LOAD_IN_PROGRESS, those that are loaded already."""
 
     error: ErrorCode = ErrorCode.NONE
     groups: list[ListedGroup] = field(default_factory=list)
@@ -291,7 +291,7 @@ class DeleteGroups:
 
 @dataclass(slots=True)
 class DeleteGroupsResult:
-    """A code for every group asked for."""
+    """A code for every group of the request."""
 
     errors: dict[str, ErrorCode]
 

@@ -28,8 +28,8 @@ _TIMESTAMP_MAX_MS: Final = 2**63 - 1
 
 
 def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets) -> None:
-    """Kafka: `GroupCoordinator.handleCommitOffsets`, and with a producer, whose transaction decides
-    what becomes of them, `handleTxnCommitOffsets`. The rows that are in order are one batch."""
+    """Append the valid rows of a commit as one batch. With a producer, they are part of its
+    transaction. Kafka: `GroupCoordinator.handleCommitOffsets` and `handleTxnCommitOffsets`."""
     error = core.registry.check(request.group_id, empty_id=request.producer is None)
     group = None
     if error is ErrorCode.NONE:
@@ -39,7 +39,7 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
         error = _unknown(request) if group is None else _check(core, group, request)
     is_member = request.producer is None and group is not None and group.state is not EMPTY
     if group is not None and error is ErrorCode.NONE and is_member:
-        # PreparingRebalance takes commits too: the members' last ones before they rejoin.
+        # PreparingRebalance accepts commits too: members commit before they rejoin.
         rebalance.reset_session(core, now_ms, group, group.members[request.member_id])
         if group.state is COMPLETING_REBALANCE:
             error = ErrorCode.REBALANCE_IN_PROGRESS
@@ -58,7 +58,7 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
 
 
 def _may_create(request: CommitOffsets) -> bool:
-    """Whether the commit creates the group. Old transactional ones do so for members too."""
+    """Whether the commit creates the group. Old transactional commits of members also do."""
     is_old = request.producer is not None and not request.names_member_epoch
     return request.generation_id < 0 or is_old
 
@@ -74,7 +74,7 @@ def _check(core: Core, group: Group, request: CommitOffsets) -> ErrorCode:
         return fencing.check_commit(group.consumer, request, core.topics)
     if request.generation_id < 0:
         if group.state is EMPTY:
-            return ErrorCode.NONE  # an administrator, or a consumer that assigns itself
+            return ErrorCode.NONE  # an administrator, or a consumer with manual assignment
         if request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None:
             is_producer = request.producer is not None  # it need not name a member
             return ErrorCode.NONE if is_producer else ErrorCode.UNKNOWN_MEMBER_ID
@@ -108,7 +108,7 @@ def _commits(
 
 
 def fetch_offsets(core: Core, token: Token, request: FetchOffsets) -> None:
-    """Kafka: `GroupCoordinator.handleFetchOffsets`. What was never committed is -1, no error."""
+    """Kafka: `GroupCoordinator.handleFetchOffsets`. Without a commit the offset is -1, no error."""
     result = FetchOffsetsResult(core.registry.check(request.group_id, empty_id=True))
     if result.error is ErrorCode.NONE:
         group = core.registry.find(request.group_id)

@@ -34,7 +34,7 @@ _NOBODY_REJOINED_MS: Final = 1_000
 
 
 def prepare(core: Core, now_ms: int, group: Group, reason: str) -> None:
-    """Start a rebalance: SyncGroups that wait are sent back, JoinGroups wait from now on."""
+    """Start a rebalance: waiting SyncGroups are refused, JoinGroups wait from now on."""
     core.log.info(
         "Preparing to rebalance group %s in state %s with old generation %d (%s-%d) (reason: %s)",
         group.group_id,
@@ -64,13 +64,13 @@ def maybe_prepare(core: Core, now_ms: int, group: Group, reason: str) -> None:
 
 
 def try_complete_join(core: Core, now_ms: int, group: Group) -> None:
-    """Complete the join if everyone is here; the initial delay is always waited out."""
+    """Complete the join if all members have joined. The initial delay is never cut short."""
     if group.state is PREPARING_REBALANCE and group.initial_delay is None and group.all_joined:
         complete_join(core, now_ms, group)
 
 
 def on_join_deadline(core: Core, now_ms: int, group: Group) -> None:
-    """Give the first members of a group another window if someone came, else complete the join."""
+    """Extend the initial delay if a member joined during it, else complete the join."""
     window = group.initial_delay
     if window is None or not group.new_member_added or not window.remaining_ms:
         complete_join(core, now_ms, group)
@@ -82,7 +82,7 @@ def on_join_deadline(core: Core, now_ms: int, group: Group) -> None:
 
 
 def complete_join(core: Core, now_ms: int, group: Group) -> None:
-    """Begin the next generation with who joined, or wait on if nobody did."""
+    """Start the next generation with the members that joined; wait again if none did."""
     join_timer = TimerKey(TimerKind.JOIN, group.group_id)
     core.timers.cancel(join_timer)
     for member in list(group.members.values()):
@@ -126,7 +126,7 @@ def _store_empty(core: Core, group: Group) -> None:
 
     def stored(_now_ms: int, error: ErrorCode) -> None:
         if error is not ErrorCode.NONE:
-            # Harmless: after a failover the old generation's members are back, and time out.
+            # Harmless: after a failover the old generation's members reappear and time out.
             core.log.warning(
                 "Failed to write empty metadata for group %s: %s", group.group_id, error.name
             )
@@ -135,7 +135,7 @@ def _store_empty(core: Core, group: Group) -> None:
 
 
 def generation_result(group: Group, member: Member) -> JoinGroupResult:
-    """The group's current generation as `member` is told of it."""
+    """The JoinGroup answer to `member` with the group's current generation."""
     return JoinGroupResult(
         member.member_id,
         generation_id=group.generation_id,
@@ -152,7 +152,7 @@ def generation_result(group: Group, member: Member) -> JoinGroupResult:
 def share_assignment(
     core: Core, now_ms: int, group: Group, assignments: Mapping[str, bytes]
 ) -> None:
-    """Everyone gets what the leader decided."""
+    """Answer all SyncGroups with the leader's assignments, and enter Stable."""
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
         result = SyncGroupResult(
@@ -165,7 +165,7 @@ def share_assignment(
 
 
 def refuse_assignment(core: Core, now_ms: int, group: Group, error: ErrorCode) -> None:
-    """Nobody gets an assignment in this generation."""
+    """Clear all assignments, and answer all SyncGroups with `error`."""
     for member in group.members.values():
         member.assignment = b""
         answer_sync(core, now_ms, group, member, SyncGroupResult(error))
@@ -181,27 +181,27 @@ def answer_join(core: Core, group: Group, member: Member, result: JoinGroupResul
 def answer_sync(
     core: Core, now_ms: int, group: Group, member: Member, result: SyncGroupResult
 ) -> None:
-    """Answer the member's SyncGroup if it waits; its session, which stood still, goes on."""
+    """Answer the member's SyncGroup if it waits, and restart its session timeout."""
     ticket = group.syncing.pop(member.member_id, None)
     if ticket is not None:
         core.outbox.answer(ticket, result)
         reset_session(core, now_ms, group, member)
 
 
-# Who is alive.
+# Sessions and other deadlines.
 
 
 def reset_session(core: Core, now_ms: int, group: Group, member: Member) -> None:
-    """The member was heard of just now."""
+    """Restart the member's session timeout."""
     key = TimerKey(TimerKind.SESSION, group.group_id, member.member_id)
     core.timers.set(key, now_ms + member.session_timeout_ms)
 
 
 def on_session_deadline(core: Core, now_ms: int, group: Group, member_id: str) -> None:
-    """A member was not heard of for too long; one whose request waits here is spared.
+    """Remove a member whose session has expired, unless its request waits here.
 
-    Not spared is a new one whose first JoinGroup waits for minutes: its client has long tried again
-    under another id.
+    A new member is removed even if its first JoinGroup waits: after minutes, its client has long
+    tried again under another id.
     """
     member = group.members[member_id]
     waits = member_id in group.joining or member_id in group.syncing
@@ -214,7 +214,7 @@ def on_session_deadline(core: Core, now_ms: int, group: Group, member_id: str) -
 
 
 def on_pending_deadline(core: Core, now_ms: int, group: Group, member_id: str) -> None:
-    """Nobody joined with an id that was handed out."""
+    """Remove a pending member id with which no client joined in time."""
     core.log.info(
         "Pending member %s in group %s has been removed after session timeout expiration.",
         member_id,
@@ -224,7 +224,7 @@ def on_pending_deadline(core: Core, now_ms: int, group: Group, member_id: str) -
 
 
 def on_sync_deadline(core: Core, now_ms: int, group: Group) -> None:
-    """Members that took part in the rebalance but not in its second half are dropped (KIP-735)."""
+    """Remove members that joined but did not send SyncGroup in time (KIP-735), and rebalance."""
     if group.state not in (COMPLETING_REBALANCE, STABLE):
         return
     late = [m for m in group.members.values() if m.member_id in group.pending_sync]
@@ -236,28 +236,28 @@ def on_sync_deadline(core: Core, now_ms: int, group: Group) -> None:
 
 
 def synced(core: Core, group: Group, member: Member) -> None:
-    """The member sent SyncGroup in this generation."""
+    """Record that the member sent SyncGroup in this generation."""
     group.pending_sync.discard(member.member_id)
     if not group.pending_sync:
         core.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
 
 
 def remove_member(core: Core, now_ms: int, group: Group, member: Member, reason: str) -> None:
-    """A member is gone: the others rebalance, or stop waiting for it."""
+    """Remove a member. The others rebalance, or stop waiting for it."""
     drop_member(core, group, member)
     maybe_prepare(core, now_ms, group, reason)
     try_complete_join(core, now_ms, group)
 
 
 def remove_pending(core: Core, now_ms: int, group: Group, member_id: str) -> None:
-    """An id that was handed out is void: the others stop waiting for it."""
+    """Remove a pending member id. The members stop waiting for it."""
     group.pending_members.discard(member_id)
     core.timers.cancel(TimerKey(TimerKind.PENDING, group.group_id, member_id))
     try_complete_join(core, now_ms, group)
 
 
 def drop_member(core: Core, group: Group, member: Member) -> None:
-    """Take a member out of the group; what it waits for is answered UNKNOWN_MEMBER_ID."""
+    """Remove a member, and answer its waiting requests UNKNOWN_MEMBER_ID."""
     error = ErrorCode.UNKNOWN_MEMBER_ID
     member_id = member.member_id
     answer_join(core, group, member, JoinGroupResult(UNKNOWN_MEMBER_ID, error))
@@ -269,7 +269,7 @@ def drop_member(core: Core, group: Group, member: Member) -> None:
 
 
 def send_away(core: Core, group: Group, error: ErrorCode) -> None:
-    """The group ends here: all that wait are answered, and no deadline remains."""
+    """Answer all waiting requests with `error`, and cancel all timers: the group ends here."""
     for member_id, ticket in group.joining.items():
         core.outbox.answer(ticket, JoinGroupResult(member_id, error))
     for ticket in group.syncing.values():

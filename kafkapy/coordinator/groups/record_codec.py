@@ -28,7 +28,7 @@ _STRING_BYTES_MAX: Final = 2**15 - 1
 
 
 class OffsetAndMetadata(NamedTuple):
-    """One committed offset; without a retention of its own, `expire_timestamp_ms` is None."""
+    """One committed offset; `expire_timestamp_ms` is None if it has no own retention."""
 
     offset: int
     leader_epoch: int
@@ -92,7 +92,7 @@ def offset_key(group_id: str, partition: TopicPartition) -> bytes:
 
 
 def offset_value(commit: OffsetAndMetadata) -> bytes:
-    """Value bytes of an offset commit: v3, or v1 for one with an expiry, which v3 cannot say."""
+    """Value bytes of an offset commit: v3, or v1 if it has an expiry, which v3 cannot hold."""
     metadata = string_field(commit.metadata)
     timestamp = I64.pack(commit.commit_timestamp_ms)
     if commit.expire_timestamp_ms is not None:

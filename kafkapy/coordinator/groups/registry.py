@@ -1,4 +1,4 @@
-"""Which groups are coordinated here: those of the `__consumer_offsets` partitions led here."""
+"""The groups coordinated here: those of the `__consumer_offsets` partitions led here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GroupRegistry:
         return _partition_for_key(group_id, self.num_partitions)
 
     def check(self, group_id: str, *, empty_id: bool = False) -> ErrorCode:
-        """Whether a call about the group may be made here; `empty_id`: "" is a group to its API."""
+        """Check that the group is served here. `empty_id`: the API allows an empty group id."""
         if not (group_id or empty_id) or not fits_record(group_id):
             return ErrorCode.INVALID_GROUP_ID
         if not self.active:
@@ -62,7 +62,7 @@ class GroupRegistry:
         return None if partition is None else partition.groups.get(group_id)
 
     def get_or_create(self, group_id: str, time_ms: int | None) -> Group:
-        """A group of a partition led here, an Empty one if it is new."""
+        """A group of a partition led here. A new group is Empty."""
         index = self.partition_for(group_id)
         groups = self.partitions[index].groups
         group = groups.get(group_id)
@@ -71,15 +71,15 @@ class GroupRegistry:
         return group
 
     def replace(self, group: Group) -> None:
-        """Calls find this group under its id from now on."""
+        """Register this group under its id, in place of another."""
         self.partitions[group.partition].groups[group.group_id] = group
 
     def remove(self, group: Group) -> None:
-        """Calls do not find the group any more."""
+        """Remove a group from the registry."""
         del self.partitions[group.partition].groups[group.group_id]
 
     def note_transaction(self, group: Group, producer_id: int) -> None:
-        """The group has offsets in the transaction of this producer, if it is one."""
+        """Record that the group has offsets in the transaction of the producer, if one is given."""
         held = self.partitions.get(group.partition)
         if held is not None and producer_id != NO_PRODUCER_ID:
             held.open_transactions.setdefault(producer_id, set()).add(group.group_id)

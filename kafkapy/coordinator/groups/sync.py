@@ -1,4 +1,4 @@
-"""SyncGroup: the leader brings the assignment, everyone takes their part of it home."""
+"""SyncGroup: the leader sends all assignments, and every member gets its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sync_group(core: Core, now_ms: int, token: Token, request: SyncGroup) -> Non
     """Kafka: `GroupCoordinator.handleSyncGroup`."""
     error = core.registry.check(request.group_id)
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        # The member's rebalance is lost; this sends it to JoinGroup. Old clients do not know 14.
+        # The member's rebalance is lost, so it must rejoin. Old clients do not know error 14.
         error = ErrorCode.REBALANCE_IN_PROGRESS
     group = None
     if error is ErrorCode.NONE:
@@ -82,7 +82,7 @@ def _store_assignment(core: Core, group: Group, request: SyncGroup) -> None:
 
     def stored(now_ms: int, error: ErrorCode) -> None:
         if group.state is not COMPLETING_REBALANCE or group.generation_id != generation_id:
-            return  # a rebalance has begun meanwhile: everyone has been told
+            return  # a rebalance has begun meanwhile: all SyncGroups are answered
         if error is ErrorCode.NONE:
             rebalance.share_assignment(core, now_ms, group, request.assignments)
         else:

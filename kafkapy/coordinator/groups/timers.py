@@ -1,4 +1,4 @@
-"""Deadlines by name. Moving one later, which every heartbeat does, costs a dictionary write."""
+"""Deadlines by key. To move one later, as every heartbeat does, costs a dictionary write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TimerKind(IntEnum):
 
 
 class TimerKey(NamedTuple):
-    """One deadline's name; `member_id` is empty for the group's own."""
+    """The key of a deadline; `member_id` is empty for deadlines of the group."""
 
     kind: TimerKind
     group_id: str
@@ -37,7 +37,7 @@ class TimerKey(NamedTuple):
 
 
 class Timers:
-    """A heap that may lag behind: an entry that comes up before its key's deadline is put back.
+    """A heap with lazy updates: an entry that is popped before its key's deadline is put back.
 
     Invariant: each key of `_deadlines` has its `_queued` entry in the heap, not after its deadline.
     """
@@ -57,7 +57,7 @@ class Timers:
             self._push(key, deadline_ms)
 
     def cancel(self, key: TimerKey) -> None:
-        """Forget `key`, if it is there."""
+        """Remove the deadline of `key`, if it has one."""
         self._deadlines.pop(key, None)
 
     def deadline_ms(self, key: TimerKey) -> int | None:
@@ -82,7 +82,7 @@ class Timers:
         return None
 
     def pop_due(self, now_ms: int) -> TimerKey | None:
-        """Take the earliest deadline out if it is not after `now_ms`."""
+        """Remove the earliest deadline, if it is not after `now_ms`, and return its key."""
         deadline_ms = self.next_deadline_ms()
         if deadline_ms is None or deadline_ms > now_ms:
             return None

@@ -1,5 +1,5 @@
-"""The topics of the cluster as the group coordinator sees them: a port of the broker's metadata and
-of its library of regular expressions."""
+"""The group coordinator's port to the topics in the broker's metadata, and to the broker's library
+of regular expressions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class KnownTopic(NamedTuple):
 
 
 class TopicSource(Protocol):
-    """The topics that the broker knows now."""
+    """The current topics in the broker's metadata."""
 
     @property
     def is_known(self) -> bool:
@@ -27,7 +27,7 @@ class TopicSource(Protocol):
 
     @property
     def version(self) -> int:
-        """Changes whenever anything else may have."""
+        """A number that changes whenever the topics may have changed."""
         ...
 
     def find(self, name: str) -> KnownTopic | None:
@@ -43,7 +43,7 @@ class TopicSource(Protocol):
         ...
 
     def pattern(self, regex: str) -> Callable[[str], bool]:
-        """Whether the whole of a name matches the regular expression.
+        """A function that returns whether a whole name matches the regular expression.
 
         Raises:
             ApiError: INVALID_REGULAR_EXPRESSION.

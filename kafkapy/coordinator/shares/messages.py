@@ -18,7 +18,7 @@ from kafkapy.coordinator.effects import Effects
 
 @dataclass(frozen=True, slots=True)
 class InitializeState:
-    """Begin a share partition, or begin it again at another offset."""
+    """Initialize a share partition, or reinitialize it at another offset."""
 
     key: SharePartitionKey
     state_epoch: int
@@ -27,7 +27,7 @@ class InitializeState:
 
 @dataclass(frozen=True, slots=True)
 class ReadState:
-    """Read everything; the reader leads the partition from `leader_epoch` on."""
+    """Read the whole state; the reader leads the partition at `leader_epoch`."""
 
     key: SharePartitionKey
     leader_epoch: int
@@ -47,14 +47,14 @@ class WriteState:
 
 @dataclass(frozen=True, slots=True)
 class DeleteState:
-    """Forget a share partition."""
+    """Delete the state of a share partition."""
 
     key: SharePartitionKey
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSummary:
-    """Read the offsets only."""
+    """Read the state without its batches."""
 
     key: SharePartitionKey
 

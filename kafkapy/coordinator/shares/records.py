@@ -1,7 +1,7 @@
 """Records of `__share_group_state`, byte for byte as Kafka 4 writes them.
 
-A snapshot is the whole state of a share partition; an update is a change since. Kafka:
-`ShareSnapshotKey`, `ShareSnapshotValue`, `ShareUpdateKey`, `ShareUpdateValue`.
+A snapshot is the whole state of a share partition; an update is a later change.
+Kafka: `ShareSnapshotKey`, `ShareSnapshotValue`, `ShareUpdateKey`, `ShareUpdateValue`.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 As with the group coordinator, the shell sends replies, makes appends and reports them with
 `append_completed`, and replays the partitions of `__share_group_state` that it comes to lead. It
-reports with `replicated_up_to` how much of what was loaded is replicated. It calls `maintain` every
+reports with `replicated_up_to` how much of the loaded log is replicated. It calls `maintain` every
 `share.coordinator.state.topic.prune.interval.ms`, and deletes the records before `prunable_offset`.
 
-The requests for one share partition are handled one after the other: one that writes is done when
-its record is replicated, and only then counts. One that is not replicated in time counts too, but a
-new leader may not have it: a request that only tells of it writes it again. So it is with a record
-that was loaded and is not replicated yet. Kafka: `ShareCoordinatorShard`.
+The requests for one share partition are handled one after the other. A write takes effect when its
+record is replicated. A record that is not replicated in time takes effect too, but a new leader may
+not have it: a request that only returns this state writes it again. So does one that returns a
+loaded state that is not replicated yet. Kafka: `ShareCoordinatorShard`.
 """
 
 from __future__ import annotations
@@ -101,14 +101,14 @@ class _StatePartition:
     to be replicated: a new leader may not have them."""
 
     def note(self, key: SharePartitionKey, offset: int, error: ErrorCode) -> None:
-        """A record is in the log. If it is replicated, so are those before it."""
+        """Note that a record is in the log. If it is replicated, so are the records before it."""
         if error not in REPLICATED:
             self.doubtful[key] = offset
         else:
             self.replicated_up_to(offset + 1)
 
     def replicated_up_to(self, end_offset: int) -> None:
-        """Nothing before an offset is doubtful any more."""
+        """Note that all records before `end_offset` are replicated."""
         self.doubtful = {k: known for k, known in self.doubtful.items() if known >= end_offset}
 
 
@@ -165,7 +165,7 @@ class ShareCoordinator:
         """The partition of a key, if its requests can be handled.
 
         Raises:
-            ApiError: why they cannot.
+            ApiError: its requests are refused.
         """
         if key.partition < 0:
             message = "The partition id cannot be a negative number."
@@ -174,7 +174,7 @@ class ShareCoordinator:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if not self._topics.is_known:
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        # Before the hash, which takes long if the group's id is long: a request has many rows.
+        # Before the hash, which is slow for long group ids: a request has many rows.
         name = self._topics.name_of(key.topic_id)
         topic = None if name is None else self._topics.find(name)
         if topic is None or key.partition >= topic.num_partitions:
@@ -194,7 +194,7 @@ class ShareCoordinator:
             if request.state_epoch < entry.state.state_epoch:
                 raise ApiError(ErrorCode.FENCED_STATE_EPOCH)
             if request.state_epoch == entry.state.state_epoch:
-                # Sent again. Members may have acknowledged records since.
+                # A repeated request. Members may have acknowledged records since.
                 self._tell(token, request.key, held, StateResult())
                 return
         known = None if entry is None else entry.state
@@ -237,7 +237,7 @@ class ShareCoordinator:
             raise ApiError(ErrorCode.INVALID_REQUEST, message)
         state = entry.state
         _fence_leader_epoch(request.leader_epoch, state)
-        # A later epoch is one of a state that was deleted: those of the next begin anew.
+        # A later epoch belongs to a deleted state: the epochs of the next state start over.
         if request.state_epoch != state.state_epoch:
             raise ApiError(ErrorCode.FENCED_STATE_EPOCH)
         _check_batches(state.batches, request.batches)
@@ -261,8 +261,8 @@ class ShareCoordinator:
     def _tell(
         self, token: Token, key: SharePartitionKey, held: _StatePartition, result: StateResult
     ) -> None:
-        """Answer a request that changes nothing. What a new leader may not know of is written again
-        first."""
+        """Answer a request that changes nothing. If a new leader may not have the state, it is
+        written again first."""
         if key not in held.doubtful:
             self._outbox.reply(token, result)
         elif (entry := held.entries.get(key)) is None:
@@ -280,7 +280,7 @@ class ShareCoordinator:
         token: Token,
         result: StateResult,
     ) -> None:
-        """Write an update, or a snapshot where there are many of them."""
+        """Write an update, or a snapshot after many updates."""
         state = entry.state.updated(update)
         if entry.updates >= self._config.share_coordinator_snapshot_update_records_per_snapshot:
             self._store_snapshot(key, self._next_snapshot(state), token, result)
@@ -348,7 +348,7 @@ class ShareCoordinator:
         self._outbox.append(index, held.leader_epoch, [record], appended)
 
     def _run_queue(self, key: SharePartitionKey) -> None:
-        """Handle what has waited, until one waits for an append itself."""
+        """Handle the queued requests, until one of them waits for an append."""
         queue = self._queues.pop(key)
         while queue:
             queue.popleft()()
@@ -365,8 +365,8 @@ class ShareCoordinator:
     # Maintenance.
 
     def maintain(self, _now_ms: int) -> ShareEffects:
-        """Write snapshots of share partitions that are not used, so that older records of others
-        can be deleted, and delete those of topics that are no more."""
+        """Write snapshots of unused share partitions, so that older records of others can be
+        deleted. Delete the share partitions of deleted topics."""
         for held in self._partitions.values():
             if not held.loading and self._topics.is_known:
                 self._maintain(held)
@@ -386,8 +386,8 @@ class ShareCoordinator:
                 self._store_snapshot(key, self._next_snapshot(entry.state), None, StateResult())
 
     def prunable_offset(self, partition: int) -> int:
-        """The offset before which a partition's records say nothing that later ones do not. Those
-        that a new leader may not have do not count."""
+        """The offset before which all records of a partition are superseded by later ones. It is 0
+        while a new leader may not have all records."""
         held = self._partitions.get(partition)
         if held is None or held.loading or held.doubtful:
             return 0
@@ -402,16 +402,16 @@ class ShareCoordinator:
     def append_completed(
         self, now_ms: int, append_id: int, error: ErrorCode, base_offset: int
     ) -> ShareEffects:
-        """An append was acknowledged, or failed."""
+        """Report that an append was acknowledged, or failed."""
         self._outbox.append_completed(now_ms, append_id, error, base_offset)
         return self._outbox.take()
 
     def next_deadline_ms(self) -> int | None:
-        """It has no deadlines."""
+        """None: the share coordinator has no deadlines."""
         return None
 
     def on_time(self, _now_ms: int) -> ShareEffects:
-        """It has no deadlines."""
+        """Return pending effects; the share coordinator has no deadlines."""
         return self._outbox.take()
 
     def forget_token(self, token: Token) -> None:
@@ -426,12 +426,13 @@ class ShareCoordinator:
         self._num_partitions = num_partitions
 
     def partition_for(self, key: SharePartitionKey | str) -> int:
-        """The partition of `__share_group_state` that has a share partition, or its string."""
+        """The partition of `__share_group_state` for a share partition, or for its string."""
         return partition_for_key(str(key), self._num_partitions)
 
     def start_loading(self, partition: int, leader_epoch: int) -> bool:
-        """Begin to lead a partition. Returns whether its log must be replayed now. One that is led
-        already is loaded again: pending appends of the earlier epoch may be in the log or not."""
+        """Begin to lead a partition. Returns whether its log must be replayed now. A partition that
+        is led already is loaded again at a later epoch: pending appends of the earlier epoch may be
+        in the log or not."""
         held = self._partitions.get(partition)
         if held is not None and leader_epoch <= held.leader_epoch:
             return False
@@ -440,7 +441,7 @@ class ShareCoordinator:
         return True
 
     def replay_batches(self, partition: int, records: Buffer) -> None:
-        """Apply the whole batches of a buffer. What cannot be read is logged and skipped.
+        """Apply the whole batches of a buffer. Unreadable records are logged and skipped.
 
         Raises:
             ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
@@ -462,7 +463,7 @@ class ShareCoordinator:
                 )
 
     def finish_loading(self, partition: int, _now_ms: int) -> ShareEffects:
-        """The whole log has been replayed: answer for its share partitions."""
+        """End the replay of the log and start to serve its share partitions."""
         held = self._partitions[partition]
         held.loading = False
         self._log.info(
@@ -474,20 +475,20 @@ class ShareCoordinator:
         return self._outbox.take()
 
     def replicated_up_to(self, partition: int, leader_epoch: int, end_offset: int) -> None:
-        """The records before an offset are replicated; called for those that were loaded."""
+        """Report that the loaded records before `end_offset` are replicated."""
         held = self._partitions.get(partition)
         if held is not None and held.leader_epoch == leader_epoch:
             held.replicated_up_to(end_offset)
 
     def unload(self, partition: int, leader_epoch: int | None = None) -> ShareEffects:
-        """Lead a partition no more. Waiting requests are answered as their appends end."""
+        """Stop leading a partition. Waiting requests are answered when their appends end."""
         held = self._partitions.get(partition)
         if held is not None and (leader_epoch is None or leader_epoch >= held.leader_epoch):
             del self._partitions[partition]
         return self._outbox.take()
 
     def shutdown(self) -> ShareEffects:
-        """Unload everything; every later call is answered COORDINATOR_NOT_AVAILABLE."""
+        """Unload all partitions. Later calls are answered COORDINATOR_NOT_AVAILABLE."""
         self._partitions.clear()
         self._active = False
         return self._outbox.take()
@@ -523,8 +524,8 @@ def _summary(entry: _Entry | None) -> StateResult:
 
 
 def _check_batches(known: Sequence[StateBatch], new: Sequence[StateBatch]) -> None:
-    """Require that the batches are those of a share partition, in order. Their number is bounded,
-    because they are merged in one go."""
+    """Require that the batches are valid and in order. Their number is bounded, because they are
+    merged in one go."""
     end = -1
     for batch in new:
         if not end < batch.first <= batch.last or batch.delivery_count < 0:

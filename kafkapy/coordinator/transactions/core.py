@@ -72,10 +72,9 @@ class Core:
     """The coordinator's state, on which the functions of its modules operate.
 
     `clock` is the wall clock for records. `num_partitions` is that of `__transaction_state`.
-    `version` returns the cluster's transaction version.
-    `unmarked` is by transactional id. `later` has the functions to call at a later `now_ms`, the
-    earliest first, because all wait equally long: there are as many as decisions that wait for a
-    partition without a leader.
+    `version` returns the cluster's transaction version. `unmarked` is by transactional id. `later`
+    has the functions to call at a later `now_ms`, the earliest first, because all wait equally
+    long. It has one for each decision that waits for a partition without a leader.
     """
 
     config: TransactionConfig
@@ -142,8 +141,8 @@ class Core:
     def store(self, transaction: Transaction, to: Transition, stored: Stored) -> None:
         """Append a transition's record, and apply the transition after that.
 
-        `stored` gets NONE only then. On an error the transition was abandoned. If this broker no
-        longer coordinates the id, the error is NOT_COORDINATOR.
+        `stored` gets NONE if the transition was applied. On an error it was abandoned. If this
+        broker no longer coordinates the id, the error is NOT_COORDINATOR.
         """
 
         def accepted() -> None:
@@ -163,7 +162,7 @@ class Core:
 
         def appended(_now_ms: int, error: ErrorCode, _base_offset: int) -> None:
             if self.partitions.get(index) is not held:
-                return  # its present coordinator has them, or their tombstones
+                return  # the current coordinator has them, or their tombstones
             for transaction in transactions:
                 if error is ErrorCode.NONE:
                     del held.transactions[transaction.transactional_id]
@@ -189,7 +188,7 @@ class Core:
         def appended(now_ms: int, error: ErrorCode, _base_offset: int) -> None:
             error = STORE_ERRORS.get(error, error)
             if not self._is_current(transaction, epoch):
-                # Its present coordinator has the state in the log, with this transition or not.
+                # The current coordinator has the state in the log, with this transition or without.
                 stored(now_ms, ErrorCode.NOT_COORDINATOR)
                 return
             if error is ErrorCode.NONE:
@@ -203,7 +202,7 @@ class Core:
         self.outbox.append(self.partition_for(name), epoch, [record], appended)
 
     def _is_current(self, transaction: Transaction, leader_epoch: int) -> bool:
-        """Whether this object, loaded at this leader epoch, is still that of the id."""
+        """Whether this object, loaded at this leader epoch, is still the current one of its id."""
         partition = self.partitions.get(self.partition_for(transaction.transactional_id))
         return (
             partition is not None

@@ -1,9 +1,9 @@
-"""The end of a transaction: EndTxn, the fence of a previous producer, the timeout. The tables say
-what EndTxn does in each state.
+"""The end of a transaction: EndTxn, the fence of a previous producer, the timeout. The tables have
+the effect of EndTxn in each state.
 
-With transaction version 2 (KIP-890) each end assigns the next epoch. A batch of the ended
-transaction that arrives late is refused then, because the markers have that epoch. A producer that
-repeats its call has the epoch before.
+With transaction version 2 (KIP-890) each end assigns the next epoch. A late batch of the ended
+transaction is refused, because the markers have that epoch. A producer that repeats its call has
+the previous epoch.
 """
 
 from __future__ import annotations

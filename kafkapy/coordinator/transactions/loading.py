@@ -1,4 +1,4 @@
-"""Starts to coordinate a partition of `__transaction_state`, by replay, and stops."""
+"""Loading of partitions of `__transaction_state`, by replay of the log, and unloading."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Keys and values of `__transaction_state`, byte for byte. Kafka: TransactionLogKey/Value.
 
 Values are v0, as Kafka 3.9 writes them, or v1, as Kafka 4 does with transaction version 1 or 2.
-Kafka 3.9 reads both: it passes over the tagged fields of v1.
+Kafka 3.9 reads both: it skips the tagged fields of v1.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def written(
     unmarked = core.unmarked.get(markers.transactional_id)
     transaction = core.find(markers.transactional_id)
     if unmarked is None or transaction is None or not _same(unmarked.decision, markers):
-        return  # by a coordinator, or of a transaction, of before
+        return  # of a previous coordinator or transaction
     if any(error in _SUPERSEDED for error in errors.values()):
         core.log.info("%s: another coordinator has taken over", markers.transactional_id)
         del core.unmarked[markers.transactional_id]

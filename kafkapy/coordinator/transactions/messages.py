@@ -44,8 +44,8 @@ class InitProducerIdResult:
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions:
-    """Add partitions to a transaction, which begins with the first ones. `client_version` is the
-    transaction version of the producer.
+    """Add partitions to a transaction; the first ones start it. `client_version` is the transaction
+    version of the producer.
     """
 
     transactional_id: str
@@ -94,8 +94,8 @@ NO_PRODUCER: Final = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 @dataclass(frozen=True, slots=True)
 class EndTransactionResult:
-    """Without an error, the transaction is decided. Its markers follow. `producer` is the one of
-    the next transaction, if the version of the producer bumps its epoch.
+    """Without an error, the transaction is decided. Its markers follow. `producer` is the producer
+    of the next transaction, if the version of the caller bumps its epoch.
     """
 
     error: ErrorCode = ErrorCode.NONE

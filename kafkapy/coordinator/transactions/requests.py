@@ -2,8 +2,8 @@
 Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
 
 A call, also a repeated one, succeeds only after an append to the log. Kafka answers a repeated call
-from memory. But a coordinator that was replaced, and does not know it yet, remembers an earlier
-transaction: it would add the next one to it, or report it as committed.
+from memory. But a replaced coordinator that is not yet aware of its successor has an earlier
+transaction in memory: it would add the next one to it, or report it as committed.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def verify_partitions(core: Core, token: Token, request: VerifyPartitions) -> No
 
 
 def expire_ids(core: Core) -> None:
-    """Remove transactional ids that were unused for long, once their tombstones are in the log."""
+    """Remove expired transactional ids, after their tombstones are in the log."""
     before_ms = core.clock.time_ms() - core.config.transactional_id_expiration_ms
     for index, held in core.partitions.items():
         expired = [
@@ -197,7 +197,8 @@ def expire_ids(core: Core) -> None:
 
 
 def _batches(transactions: Iterable[Transaction]) -> Iterator[list[Transaction]]:
-    """Many ids may expire in one go, and an append of their own for each would stop the broker."""
+    """Split ids into batches. Many may expire at once, and an append for each would stop the
+    broker."""
     batch: list[Transaction] = []
     size = 0
     for transaction in transactions:

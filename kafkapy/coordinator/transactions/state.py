@@ -81,10 +81,9 @@ transaction without partitions: it may not know whether one was added.
 
 
 class Transition(NamedTuple):
-    """A transition of a transactional id, and its record. Timestamps are wall-clock
-    milliseconds.
+    """A transition of a transactional id, and its record. Timestamps are wall-clock milliseconds.
 
-    `previous_producer_id` is that of before the transition. `next_producer_id` is set in a decision
+    `previous_producer_id` is the one before the transition. `next_producer_id` is set in a decision
     that exhausts the epochs of the producer id: the completion assigns it, with epoch 0.
     """
 
@@ -113,10 +112,10 @@ class Transaction:
     """One transactional id.
 
     `last_producer_id` and `last_producer_epoch` are the previous ones: a producer that repeats its
-    InitProducerId with them is the same one. They are not in the log. Once the transaction is
-    decided, `partitions` are those that still need a marker. `client_version` is the transaction
-    version of the request that brought the last transition of a transaction. `next_producer_id` is
-    that of a decision.
+    InitProducerId with them is the same one. Records v0 do not have them; a load of v1 records
+    restores the id, and after a bump the epoch. Once the transaction is decided, `partitions` are
+    those that still need a marker. `client_version` is the transaction version of the request that
+    caused the last transition of a transaction. `next_producer_id` is that of a decision.
     """
 
     transactional_id: str
@@ -161,7 +160,7 @@ class Transaction:
         """Whether the producer id has no epoch left. The last one is reserved for fencing."""
         return is_epoch_exhausted(self.producer_epoch)
 
-    # the first half
+    # first step: prepare
 
     def prepare_next_epoch(
         self, timeout_ms: int, expected_epoch: int | None, time_ms: int
@@ -220,8 +219,8 @@ class Transaction:
     def prepare_end_with_bump(
         self, *, commit: bool, time_ms: int, next_producer_id: int = NO_PRODUCER_ID
     ) -> Transition:
-        """Decide the transaction, and assign the next epoch, which the markers have. The last epoch
-        is not for producers: then `next_producer_id` is what the completion assigns.
+        """Decide the transaction, and assign the next epoch, which the markers have. No producer
+        gets the last epoch: instead, the completion assigns `next_producer_id`.
         """
         assert (next_producer_id != NO_PRODUCER_ID) == self.is_epoch_exhausted
         return self._to(
@@ -245,7 +244,7 @@ class Transaction:
         )  # fmt: skip
 
     def prepare_death(self) -> Transition:
-        """Remove an id that was unused for long."""
+        """Remove an expired id."""
         return self._to(DEAD, self.last_update_ms, partitions=())
 
     def prepare_repetition(self) -> Transition:
@@ -305,7 +304,7 @@ class Transaction:
         known = self.last_producer_id != NO_PRODUCER_ID
         return self.last_producer_id if known else self.producer_id
 
-    # the second half
+    # second step: complete or abandon
 
     def complete(self, to: Transition) -> None:
         """Apply the pending transition, whose record is in the log."""

@@ -1,18 +1,19 @@
 """The transaction coordinator of one broker: its calls return effects and never wait.
 
 Every call returns `TransactionEffects`: replies (token, result), batches to append to
-`__transaction_state`, decisions whose markers are to be written, and requests that want a producer
-id that nobody has. Each token is replied to once, now or by a later call's effects. The shell
+`__transaction_state`, decisions whose markers must be written, and requests that need an unused
+producer id. Each token gets one reply, in the effects of this call or of a later one. The
+caller (the shell)
     1. sends the replies and makes the appends, and reports each append with `append_completed`;
-    2. has markers written by the partitions' leaders, and reports with `markers_written`;
-    3. repeats a request that wants a producer id, with one (`repeat_with_producer_id`);
+    2. sends markers to the partitions' leaders, and reports with `markers_written`;
+    3. repeats a request that needs a producer id, with one (`repeat_with_producer_id`);
     4. calls `on_time` when `next_deadline_ms` has come, and `abort_timed_out` and `expire_ids` at
-       the intervals that their configs say;
+       their configured intervals;
     5. for a partition that it leads calls `start_loading`, `replay_batches` over the whole log,
        `finish_loading`, and `loaded_is_replicated` when the high watermark has reached the end of
-       what was loaded; and `unload` when it leads it no more.
+       the loaded log; and `unload` when it no longer leads it.
 
-`now_ms` is monotonic milliseconds; what `clock` says of the time is wall-clock, as in records.
+`now_ms` is monotonic milliseconds; `clock` is wall-clock time, as in records.
 Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
 """
 
@@ -91,7 +92,7 @@ class TransactionCoordinator:
     def repeat_with_producer_id(
         self, now_ms: int, token: Token, request: InitProducerId | EndTransaction
     ) -> TransactionEffects:
-        """Repeat a request that wanted a producer id, with one."""
+        """Repeat a request that needed a producer id, with one."""
         if isinstance(request, EndTransaction):
             return self.end_transaction(now_ms, token, request)
         return self.init_producer_id(now_ms, token, request)
@@ -126,7 +127,7 @@ class TransactionCoordinator:
     def markers_written(
         self, now_ms: int, decision: Markers, errors: Mapping[TopicPartition, ErrorCode]
     ) -> TransactionEffects:
-        """Report outcomes of some of a decision's markers. NONE is also that of a deleted
+        """Report outcomes of some of a decision's markers. NONE is also the outcome for a deleted
         partition. Markers with any other error, except the final ones in `markers`, are sent again.
         """
         markers.written(self._core, now_ms, decision, errors)
@@ -138,7 +139,7 @@ class TransactionCoordinator:
         return later[0][0] if later else None
 
     def on_time(self, now_ms: int) -> TransactionEffects:
-        """Do everything that is due."""
+        """Call all functions that are due."""
         later = self._core.later
         while later and later[0][0] <= now_ms:
             _, action = later.popleft()
@@ -199,7 +200,7 @@ class TransactionCoordinator:
         return self._core.take()
 
     def shutdown(self) -> TransactionEffects:
-        """Unload everything; from now on every call is answered COORDINATOR_NOT_AVAILABLE."""
+        """Unload all partitions. Later calls are answered COORDINATOR_NOT_AVAILABLE."""
         for partition in list(self._core.partitions):
             loading.unload(self._core, partition, None)
         self._core.active = False

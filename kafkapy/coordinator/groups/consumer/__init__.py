@@ -1,5 +1,5 @@
 """Groups of the consumer protocol (KIP-848): the coordinator assigns, members reconcile.
 
-Start with `group` (what the records of a group say), then `reconciliation` (how a member gets from
-its assignment to the target), then `heartbeat` (the request that drives both).
+Start with `consumer_group` (the state that a group's records define), then `reconciliation` (the
+steps from a member's assignment to its target), then `heartbeat` (the request that drives both).
 """

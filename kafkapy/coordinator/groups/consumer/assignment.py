@@ -39,13 +39,13 @@ def assignment_of(partitions: set[TopicIdPartition]) -> Assignment:
 
 
 def named(topics: TopicSource, assignment: Assignment) -> dict[str, frozenset[int]]:
-    """The partitions by the names of their topics; those of deleted topics are left out."""
+    """The assignment by topic name, without deleted topics."""
     names = {topic_id: topics.name_of(topic_id) for topic_id in assignment}
     return {name: assignment[t] for t, name in names.items() if name is not None}
 
 
 def identified(topics: TopicSource, partitions: Collection[TopicPartition]) -> Assignment:
-    """The assignment of these partitions; those of deleted topics are left out."""
+    """The assignment of these partitions by topic id, without deleted topics."""
     known = {name: topics.find(name) for name in {each.topic for each in partitions}}
     ids = {name: found.topic_id for name, found in known.items() if found is not None}
     return assignment_of({TopicIdPartition(ids[t], index) for t, index in partitions if t in ids})

@@ -1,7 +1,7 @@
 """Server-side assignors: `uniform` balances all partitions, `range` balances each topic.
 
-Both keep what members had in the previous target as far as the balance allows. Members are taken in
-a fixed order, so that every coordinator computes the same target from the same records.
+Members keep the partitions of their previous target as far as the balance allows. Members are
+visited in a fixed order, so that every coordinator computes the same target from the same records.
 Kafka: `UniformAssignor` and `RangeAssignor` (neither uses racks).
 """
 
@@ -26,7 +26,7 @@ RANGE: Final = "range"
 
 
 class AssignedMember(NamedTuple):
-    """A member as an assignor sees it: `topics` are ids of topics that exist."""
+    """The input of an assignor for one member: `topics` are ids of topics that exist."""
 
     instance_id: str | None
     topics: frozenset[Uuid]
@@ -79,8 +79,9 @@ def _held(members: Members, counts: Mapping[Uuid, int]) -> dict[str, Assignment]
 
 
 def _fill_quotas(held: dict[str, Assignment], counts: Mapping[Uuid, int]) -> None:
-    """All members have these topics. Those that have most get the larger quota. A member within its
-    quota keeps its assignment object: in a large group those are most."""
+    """Assign the partitions of topics that all members subscribe to. The members with most
+    partitions get the larger quota. A member within its quota keeps its assignment object; in a
+    large group, most members do."""
     if not held:
         return
     sizes = {m: sum(len(indexes) for indexes in mine.values()) for m, mine in held.items()}
@@ -112,11 +113,11 @@ _Partitions: TypeAlias = dict[str, set[TopicIdPartition]]
 
 
 def _fill_subscribed(held: _Partitions, members: Members, counts: Mapping[Uuid, int]) -> None:
-    """Members have different topics: each free partition goes to the member that has least of
-    those that may have it; then partitions move while that evens the sizes out."""
+    """Assign partitions to members with different subscriptions. Each free partition goes to the
+    subscriber with fewest partitions. Then partitions move as long as that evens out the sizes."""
     subscribers = _subscribers(members)
     taken = {partition for mine in held.values() for partition in mine}
-    # Topics with few subscribers first: their partitions have least choice.
+    # Topics with few subscribers come first: their partitions have the fewest candidates.
     for topic_id in sorted(subscribers, key=lambda t: (len(subscribers[t]), t)):
         heap = [(len(held[m]), number, m) for number, m in enumerate(subscribers[topic_id])]
         heapq.heapify(heap)
@@ -138,7 +139,8 @@ def _subscribers(members: Members) -> dict[Uuid, list[str]]:
 
 
 def _even_out(held: _Partitions, subscribers: Mapping[Uuid, list[str]]) -> None:
-    """Each move lowers the sum of the squares of the sizes, so this ends."""
+    """Move partitions from larger to smaller members. Each move lowers the sum of the squared
+    sizes, so the loop ends."""
     moved = True
     while moved:
         moved = False
@@ -152,8 +154,9 @@ def _even_out(held: _Partitions, subscribers: Mapping[Uuid, list[str]]) -> None:
 
 
 def assign_ranges(members: Members, counts: Mapping[Uuid, int]) -> dict[str, Assignment]:
-    """Give the subscribers of each topic as many of its partitions, one more or less; a new group's
-    members get ranges, the same ones of topics with as many partitions."""
+    """Divide each topic's partitions among its subscribers, so that counts differ by one at most.
+    Members of a new group get ranges, and the same ranges in topics with the same number of
+    partitions."""
     held: dict[str, dict[Uuid, frozenset[int]]] = {member_id: {} for member_id in members}
     for topic_id, subscribers in sorted(_subscribers(members).items()):
         shares = _shares(members, topic_id, subscribers, counts[topic_id])

@@ -2,7 +2,7 @@
 
 The coordinator assigns their partitions. Their generation is the member epoch. JoinGroup is a step
 of the member's reconciliation and does not wait for others. SyncGroup fetches the result. Heartbeat
-says when another step is due. A member subscribes to what its first protocol embeds.
+signals that another step is due. A member's topics are in the subscription of its first protocol.
 Kafka: `GroupMetadataManager.classicGroup*ToConsumerGroup`.
 """
 
@@ -44,8 +44,8 @@ from kafkapy.coordinator.groups.timers import TimerKind
 
 
 def joined_group(core: Core, now_ms: int, group: Group, request: JoinGroup) -> Group | None:
-    """The classic group that a consumer group becomes: an empty one, or one whose last member of
-    the consumer protocol this static member replaces. None if it stays a consumer group."""
+    """Convert a consumer group to a classic group if it is empty, or if this static member replaces
+    its last member of the consumer protocol. None if it stays a consumer group."""
     consumer = _consumers(group)
     if group.is_empty:
         return emptied(core, group, consumer)
@@ -86,8 +86,8 @@ def _check_protocols(core: Core, group: ConsumerGroup, request: JoinGroup) -> No
 
 
 def join(core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup) -> None:
-    """Answer with the member's epoch when its step is in the log; one without an id gets that
-    first (KIP-394)."""
+    """Answer with the member's epoch when its step is in the log. A member without an id first gets
+    an id (KIP-394)."""
     consumer = _consumers(group)
     is_new = request.member_id == UNKNOWN_MEMBER_ID
     member_id = str(Uuid.random(core.random)) if is_new else request.member_id
@@ -129,10 +129,10 @@ def _consumers(group: Group) -> ConsumerGroup:
 
 
 def _check_instance(group: ConsumerGroup, request: JoinGroup) -> str | None:
-    """The id of the static member that this one replaces.
+    """The id of the static member that the caller replaces, if any.
 
     Raises:
-        ApiError: another has the instance id.
+        ApiError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another member has the instance id.
     """
     instance_id = request.group_instance_id
     if instance_id is None:
@@ -170,7 +170,7 @@ def _member(
 def _classic_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
 ) -> ClassicMember:
-    """The member of the classic protocol that sends a request in its generation.
+    """Check the member and the generation of a request, and return the classic member.
 
     Raises:
         ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
@@ -188,10 +188,10 @@ def _classic_member(
 
 
 def sync(core: Core, now_ms: int, token: Token, group: Group, request: SyncGroup) -> None:
-    """Answer with the partitions that the member has, when that is in the log."""
+    """Answer with the member's partitions when they are in the log."""
     consumer, member_id = _consumers(group), request.member_id
     try:
-        if not core.topics.is_known:  # JoinGroup waits for it: SyncGroup does not know that code
+        if not core.topics.is_known:  # clients retry a load error in JoinGroup, not in SyncGroup
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
         classic = _classic_member(
             consumer, member_id, request.group_instance_id, request.generation_id
@@ -220,7 +220,7 @@ def _check_sync(
     if any(mine not in (None, theirs) for mine, theirs in zip(asked, told, strict=True)):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     current = group.current_of(request.member_id)
-    # One that must revoke has joined already: it joins again when it has revoked.
+    # A member that must revoke partitions has joined already. It rejoins after the revocation.
     has_to_revoke = current.state is MemberState.UNREVOKED_PARTITIONS
     if group.epoch > current.member_epoch and not has_to_revoke:
         deadlines.limit(core, now_ms, TimerKind.CONSUMER_JOIN, group, request.member_id)
@@ -228,8 +228,7 @@ def _check_sync(
 
 
 def heartbeat(core: Core, now_ms: int, group: Group, request: Heartbeat) -> ErrorCode:
-    """REBALANCE_IN_PROGRESS tells the member to join again, for which it has its rebalance
-    timeout."""
+    """Return REBALANCE_IN_PROGRESS if the member must rejoin, within its rebalance timeout."""
     consumer, member_id = _consumers(group), request.member_id
     try:
         _classic_member(consumer, member_id, request.group_instance_id, request.generation_id)
@@ -267,9 +266,9 @@ def leave(core: Core, now_ms: int, token: Token, group: Group, request: LeaveGro
 
 
 def _leaving(group: ConsumerGroup, leaving: LeavingMember) -> str:
-    """The id of a leaving member: an administrator names a static one by its instance (KIP-345)."""
+    """The id of a leaving member. Administrators name static members by instance id (KIP-345)."""
     member_id, instance_id = leaving.member_id, leaving.group_instance_id
-    if not group.holds_offsets:  # of a share group: its members leave with a heartbeat only
+    if not group.holds_offsets:  # members of share groups leave with a heartbeat only
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     if instance_id is None:
         departure.check_dynamic(group, member_id)

@@ -5,10 +5,10 @@ The five states of a group, which follow from its records:
     Empty        No members.
     Assigning    The group's epoch is ahead of the target's: the next heartbeat computes a target.
     Reconciling  Some member is not at its target.
-    Stable       All are.
+    Stable       All members are at their targets.
     Dead         Deleted or unloaded: no call finds it.
 
-Knows no tokens, timers or appends: `heartbeat` drives it. Kafka: `ConsumerGroup`.
+This module uses no tokens, timers or appends; `heartbeat` drives it. Kafka: `ConsumerGroup`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ConsumerGroupState(StrEnum):
 
 
 class Unsaved(NamedTuple):
-    """A record that the log may not have."""
+    """A record that may be missing from the log."""
 
     number: int
     """Of its write."""
@@ -64,9 +64,9 @@ class Unsaved(NamedTuple):
 
 
 class ConsumerGroup:
-    """The state of one group. `apply` is its only way to change, in replay and in service.
+    """The state of one group. Only `apply` changes it, in replay and in service.
 
-    `ShareGroup` is one whose members share partitions.
+    `ShareGroup` is the subclass for groups whose members share partitions.
     """
 
     group_type = CONSUMER_GROUP_TYPE
@@ -110,7 +110,7 @@ class ConsumerGroup:
         self.owners: dict[TopicIdPartition, str] = {}
         """The member that has a partition, or has still to revoke it."""
 
-        # Of this coordinator only.
+        # Not in the records: state of this coordinator.
         self.seen_version = -1
         """The version of the metadata image that `topics` was compared with."""
         self.write_count = 0
@@ -121,7 +121,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> ConsumerGroupState:
-        """Where the group is."""
+        """The group's state."""
         if not self.members:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.target_epoch:
@@ -129,17 +129,17 @@ class ConsumerGroup:
         return ConsumerGroupState.STABLE if self.is_settled() else ConsumerGroupState.RECONCILING
 
     def is_settled(self, besides: Collection[str] = ()) -> bool:
-        """Whether all members, besides these, are at the target of the group's epoch."""
+        """Whether all members, except `besides`, are at the target of the group's epoch."""
         rest = self.members.keys() - besides
         return all(is_reconciled(self.current_of(member_id), self.epoch) for member_id in rest)
 
     @property
     def is_blank(self) -> bool:
-        """Whether no record speaks of it."""
+        """Whether the group has no records."""
         return not (self.epoch or self.target_epoch or self.members or self.topics or self.regexes)
 
     def has_topics(self, topics: Mapping[str, TopicMetadata]) -> bool:
-        """Whether these are the topics of its present epoch."""
+        """Whether `topics` are the topics of the current epoch."""
         return self.topics == topics
 
     def encode_key(self, key: ConsumerKey) -> bytes | None:
@@ -153,7 +153,7 @@ class ConsumerGroup:
     # Members.
 
     def current_of(self, member_id: str) -> CurrentAssignment:
-        """A member's progress; one that just joined has none."""
+        """A member's progress; a member that just joined has none."""
         return self.current.get(member_id, _NEW)
 
     def target_of(self, member_id: str) -> Target:
@@ -161,30 +161,30 @@ class ConsumerGroup:
         return Target(self.target_epoch, self.target.get(member_id, NOTHING))
 
     def is_free(self, member_id: str, partition: TopicIdPartition) -> bool:
-        """Whether nobody but this member has the partition."""
+        """Whether no other member has the partition."""
         return self.owners.get(partition, member_id) == member_id
 
     def preferred_assignor(self, default: str) -> str:
-        """The assignor that most members want."""
+        """The assignor that most members request; `default` if no member requests one."""
         votes = Counter(m.server_assignor for m in self.members.values() if m.server_assignor)
         return max(sorted(votes), key=votes.__getitem__) if votes else default
 
     # Subscriptions.
 
     def topics_of(self, member: MemberMetadata) -> set[str]:
-        """The names that a member is subscribed to, by name or by its regular expression."""
+        """The topics that a member subscribes to, by name or by its regular expression."""
         names = set(member.subscribed_names)
         resolved = self.regexes.get(member.subscribed_regex or "")
         return names if resolved is None else names | resolved.topics
 
     def subscriptions(self) -> dict[TopicSubscription, set[str]]:
-        """The different subscriptions of members, with their topics. Most groups have one."""
+        """The distinct subscriptions of members, with their topics. Most groups have one."""
         members = {member.subscription: member for member in self.members.values()}
         return {each: self.topics_of(member) for each, member in members.items()}
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
-        """The names that members are subscribed to, whether such topics exist or not."""
+        """The topic names that members subscribe to; the topics need not exist."""
         return frozenset().union(*self.subscriptions().values())
 
     # Records.
@@ -194,7 +194,7 @@ class ConsumerGroup:
         _APPLY[key.type](self, key.name, value)
 
     def value(self, key: ConsumerKey) -> Value | None:
-        """The value that a record has now."""
+        """The current value of a record."""
         value: Value | None = _VALUE[key.type](self, key.name)
         return value
 
@@ -208,7 +208,7 @@ class ConsumerGroup:
         return [*keys, *(ConsumerKey(kind, self.group_id) for kind in kinds)]
 
     def values_of(self, wanted: Iterable[bytes]) -> dict[bytes, bytes | None]:
-        """The values that records have now, by their key bytes; None is a tombstone."""
+        """The current values of records, by key bytes; None is a tombstone."""
         keys = {self.encode_key(key): key for key in self.all_keys()}
         return {data: self._value_of(keys.get(data)) for data in wanted}
 
@@ -217,14 +217,14 @@ class ConsumerGroup:
         return None if key is None or value is None else self.encode_value(key, value)
 
     def record_keys(self) -> list[bytes]:
-        """The key bytes of all that may be in the log."""
+        """The key bytes of all records that may be in the log."""
         encoded = [data for key in self.all_keys() if (data := self.encode_key(key)) is not None]
         return list(dict.fromkeys([*self.unsaved, *encoded]))
 
     # Members of the classic protocol.
 
     def are_classic(self, besides: Collection[str] = ()) -> bool:
-        """Whether all members, besides these, are of the classic protocol."""
+        """Whether all members, except `besides`, are of the classic protocol."""
         rest = self.members.keys() - besides
         return all(self.members[member_id].classic is not None for member_id in rest)
 
@@ -236,7 +236,7 @@ class ConsumerGroup:
         )
 
     def must_rejoin(self, member_id: str) -> bool:
-        """Whether a member of the classic protocol has something to revoke or to get."""
+        """Whether a member of the classic protocol must rejoin, to revoke or to get partitions."""
         current = self.current_of(member_id)
         if current.member_epoch < self.epoch or current.state is MemberState.UNREVOKED_PARTITIONS:
             return True
@@ -258,7 +258,7 @@ class ConsumerGroup:
     def _apply_member(self, member_id: str, value: MemberMetadata | None) -> None:
         before = self.members.get(member_id)
         instance_id = None if before is None else before.instance_id
-        # In a replay the member that replaces it may come first.
+        # In a replay, the record of the replacing member may come first.
         if instance_id is not None and self.static_members.get(instance_id) == member_id:
             del self.static_members[instance_id]
         if value is None:

@@ -1,4 +1,4 @@
-"""Deadlines of a consumer group's members: of their sessions, and of their steps in a rebalance."""
+"""Deadlines of a consumer group's members: sessions and the steps of a rebalance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ REASONS: Final[Mapping[TimerKind, str]] = {
 
 
 def reset_session(core: Core, now_ms: int, group: ConsumerGroup, member_id: str) -> None:
-    """The member has been heard of. One of the classic protocol has a timeout of its own."""
+    """Restart a member's session timeout. Members of the classic protocol have their own
+    timeout."""
     classic = group.members[member_id].classic
     if classic is not None:
         timeout_ms = classic.session_timeout_ms
@@ -36,31 +37,31 @@ def reset_session(core: Core, now_ms: int, group: ConsumerGroup, member_id: str)
 
 
 def limit(core: Core, now_ms: int, kind: TimerKind, group: ConsumerGroup, member_id: str) -> None:
-    """The member has its rebalance timeout for a step, unless that runs already."""
+    """Start the rebalance timeout for a member's step, unless it runs already."""
     key = TimerKey(kind, group.group_id, member_id)
     if core.timers.deadline_ms(key) is None:
         core.timers.set(key, now_ms + group.members[member_id].rebalance_timeout_ms)
 
 
 def end(core: Core, kind: TimerKind, group: ConsumerGroup, member_id: str) -> None:
-    """The member has done the step."""
+    """Cancel the timeout of a step that the member has completed."""
     core.timers.cancel(TimerKey(kind, group.group_id, member_id))
 
 
 def cancel_timers(core: Core, group_id: str, member_id: str) -> None:
-    """The member is gone, or is another coordinator's."""
+    """Cancel all timers of a member: it was removed, or another coordinator has it."""
     for kind in REASONS:
         core.timers.cancel(TimerKey(kind, group_id, member_id))
 
 
 def cancel_all(core: Core, group: ConsumerGroup) -> None:
-    """The group is gone, or is another coordinator's."""
+    """Cancel the timers of all members: the group was removed, or another coordinator has it."""
     for member_id in group.members:
         cancel_timers(core, group.group_id, member_id)
 
 
 def start_timers(core: Core, now_ms: int, group: ConsumerGroup) -> None:
-    """Every member's session and revocation start anew."""
+    """Restart the session timeout of every member, and the timeouts of pending revocations."""
     for member_id, member in group.members.items():
         reset_session(core, now_ms, group, member_id)
         state = group.current_of(member_id).state

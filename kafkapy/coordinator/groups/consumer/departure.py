@@ -1,4 +1,4 @@
-"""Members of consumer groups that leave, or are removed when they are not heard of in time."""
+"""Removal of members from consumer groups, on request or after a missed deadline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 
 
 def check_room(core: Core, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """Require that there is room for a member, or that it has its place.
+    """Require that the group is not full, or that the member is known.
 
     Raises:
         ApiError: GROUP_MAX_SIZE_REACHED.
@@ -55,10 +55,10 @@ def check_dynamic(group: ConsumerGroup, member_id: str) -> None:
 
 
 def check_static(group: ConsumerGroup, member_id: str, instance_id: str) -> None:
-    """Require that a member is the one of its instance.
+    """Require that a member is the current one of its instance id.
 
     Raises:
-        ApiError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another has taken its place.
+        ApiError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another member has replaced it.
     """
     holder = group.static_members.get(instance_id)
     if holder is None:
@@ -72,10 +72,10 @@ def check_static(group: ConsumerGroup, member_id: str, instance_id: str) -> None
 
 
 def leave(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, group: Group) -> None:
-    """Remove a member, or keep a static member's place until its session is over.
+    """Remove a member, or keep a static member's place until its session expires.
 
     Raises:
-        ApiError: there is no such member.
+        ApiError: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
     """
     consumer = group.consumer
     assert consumer is not None, f"{group.group_id} is not a consumer group"
@@ -108,8 +108,8 @@ def remove(
     member_ids: Collection[str],
     answer: Answer | None = None,
 ) -> None:
-    """Remove members. If only members of the classic protocol remain, the group becomes one of that
-    protocol, and rebalances."""
+    """Remove members. If only members of the classic protocol remain, the group becomes a classic
+    group and rebalances."""
     consumer = group.consumer
     assert consumer is not None, f"{group.group_id} is not a consumer group"
     rest = {m: each for m, each in consumer.members.items() if m not in member_ids}
@@ -135,7 +135,7 @@ def remove(
 
 
 def on_deadline(core: Core, now_ms: int, group: Group, key: TimerKey) -> None:
-    """Remove a member that was silent, or did not do its step of a rebalance in time."""
+    """Remove a member whose session or rebalance step has timed out."""
     core.log.info(
         "[GroupId %s] Member %s fenced from the group because %s.",
         key.group_id,

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: consumer groups as an administrator sees them."""
+"""ConsumerGroupDescribe: descriptions of consumer groups for administrators."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _member(core: Core, group: ConsumerGroup, member_id: str) -> DescribedConsum
 
 
 def _named(core: Core, assignment: Assignment) -> list[NamedPartitions]:
-    """Topics by name; one that has been deleted has none and is left out."""
+    """The partitions with topic names, without deleted topics."""
     rows = []
     for topic_id, indexes in assignment.items():
         name = core.topics.name_of(topic_id)

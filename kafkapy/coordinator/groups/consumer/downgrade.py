@@ -27,7 +27,8 @@ from kafkapy.coordinator.groups.member import Member
 
 
 def may_downgrade(core: Core, group: ConsumerGroup, besides: Collection[str], size: int) -> bool:
-    """Whether the group, of so many members then, becomes a classic one besides these members."""
+    """Whether the group becomes a classic group when the members `besides` leave or are replaced.
+    It then has `size` members."""
     if not size or not group.holds_offsets or not group.are_classic(besides):
         return False
     reason = None
@@ -45,8 +46,8 @@ def may_downgrade(core: Core, group: ConsumerGroup, besides: Collection[str], si
 
 
 def emptied(core: Core, group: Group, consumer: ConsumerGroup) -> Group:
-    """An Empty classic group in the place of a consumer group, whose records its next batch
-    deletes."""
+    """Replace a consumer group by an Empty classic group, whose next batch deletes the old
+    records."""
     new = core.replace_group(group)
     new.consumer_keys = tuple(consumer.record_keys())
     return new
@@ -59,9 +60,9 @@ def downgrade(
     members: dict[str, MemberMetadata],
     answer: Answer | None = None,
 ) -> Group:
-    """Put a Stable classic group with these members in the place of the consumer group. The answer
-    waits until that is in the log; if the log does not take it, the next generation's batch has
-    it."""
+    """Replace the consumer group by a Stable classic group with these members. The answer waits
+    until the change is in the log. If the append fails, the next generation's batch includes the
+    change."""
     consumer = group.consumer
     assert consumer is not None, f"{group.group_id} is a classic group"
     deadlines.cancel_all(core, consumer)

@@ -17,7 +17,7 @@ def check_commit(group: ConsumerGroup, request: CommitOffsets, topics: TopicSour
     is_unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
     is_transactional = request.producer is not None
     if request.generation_id < 0 and (not group.members or (is_transactional and is_unnamed)):
-        return ErrorCode.NONE  # an administrator, or a producer that does not say for whom
+        return ErrorCode.NONE  # an administrator, or a producer that names no member
     if request.member_id not in group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
     is_classic = group.members[request.member_id].classic is not None
@@ -31,8 +31,8 @@ def check_commit(group: ConsumerGroup, request: CommitOffsets, topics: TopicSour
 
 
 def _has_had_all(current: CurrentAssignment, request: CommitOffsets, topics: TopicSource) -> bool:
-    """Whether the member is behind, but has had the partitions since the epoch that it names
-    (KIP-1251): its commit crossed the answer to a heartbeat."""
+    """Whether a commit with an older epoch is valid: the member has had the partitions since that
+    epoch (KIP-1251). Its commit crossed the answer to a heartbeat."""
     epoch = request.generation_id
     if epoch >= current.member_epoch:
         return False

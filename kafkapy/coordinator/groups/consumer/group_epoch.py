@@ -1,4 +1,4 @@
-"""The steps of a consumer group: regular expressions, topics, the group epoch, and the target."""
+"""Updates of a consumer group: regular expressions, topics, the group epoch, and the target."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ REGEX_REFRESH_MIN_MS: Final = 10_000
 
 
 def bump_epoch(changes: Changes) -> None:
-    """The group needs another target."""
+    """Increase the group epoch, so that a new target is computed."""
     changes.put(RecordType.GROUP_EPOCH, changes.group.epoch + 1)
 
 
 def refresh_topics(core: Core, changes: Changes) -> bool:
-    """Compare the subscribed topics with the metadata; whether they have changed."""
+    """Update the subscribed topics from the metadata. Returns whether they have changed."""
     group = changes.group
     group.seen_version = core.topics.version
     topics: dict[str, TopicMetadata] = {}
@@ -54,8 +54,8 @@ def forget_unused_regexes(changes: Changes) -> None:
 def refresh_regexes(
     core: Core, changes: Changes, also: str | None, is_visible: Callable[[str], bool]
 ) -> bool:
-    """Match the topics anew where that is due, and for `also` if it is new here; whether any match
-    has changed."""
+    """Match the topics again for expressions that are due, and for `also` if it is new. Returns
+    whether any match has changed."""
     group, time_ms = changes.group, core.clock.time_ms()
     regexes = [*group.regexes]
     if also is not None and also not in group.regexes:
@@ -73,7 +73,7 @@ def refresh_regexes(
 
 def _is_due(core: Core, resolved: ResolvedRegex, time_ms: int) -> bool:
     age_ms = time_ms - resolved.timestamp_ms
-    # After the interval the caller's rights are asked again, though no topic has changed.
+    # After the interval, the caller's ACLs are checked again even if no topic has changed.
     if age_ms >= core.config.group_consumer_regex_refresh_interval_ms:
         return True
     return resolved.version != core.topics.version and age_ms >= REGEX_REFRESH_MIN_MS
@@ -82,13 +82,13 @@ def _is_due(core: Core, resolved: ResolvedRegex, time_ms: int) -> bool:
 def _matches(core: Core, regex: str, is_visible: Callable[[str], bool]) -> frozenset[str]:
     try:
         matches = core.topics.pattern(regex)
-    except ApiError:  # it was refused when it came; another broker's library took it
+    except ApiError:  # accepted by another broker, with another regex library
         return frozenset()
     return frozenset(name for name in core.topics.names() if matches(name) and is_visible(name))
 
 
 def assignor_name(group: ConsumerGroup, supported: Collection[str]) -> str:
-    """The assignor of the group: the one that most members name, else the broker's first."""
+    """The group's assignor: the one that most members request, else the broker's first."""
     default = next(iter(supported))
     wanted = group.preferred_assignor(default)
     return wanted if wanted in supported else default

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat: one request to join, to stay, to reconcile and to leave.
 
-A heartbeat that is in order goes through the steps of `member_steps`: the member's record, the
-group's epoch, the target of that epoch, the member's own assignment. Each writes what has changed.
+A valid heartbeat goes through the steps of `member_steps`: the member's record, the group's epoch,
+the target of that epoch, the member's own assignment. Each step writes its changes.
 Kafka: `GroupMetadataManager.consumerGroupHeartbeat`.
 """
 
@@ -92,14 +92,14 @@ def _invalid(message: str) -> ApiError:
 
 
 class _Found(NamedTuple):
-    """The group of a request: new ones are not registered yet."""
+    """The group of a request. A new group is not registered yet."""
 
     group: Group | None
     consumer: ConsumerGroup
 
 
 def _find(core: Core, request: ConsumerHeartbeat) -> _Found:
-    """The group; a member that joins makes it, or upgrades a classic group.
+    """Find the group of a request. A member that joins creates it, or upgrades a classic group.
 
     Raises:
         ApiError: GROUP_ID_NOT_FOUND, also for a classic group that cannot be upgraded.
@@ -118,10 +118,10 @@ def _find(core: Core, request: ConsumerHeartbeat) -> _Found:
 
 
 def _check_member(core: Core, request: ConsumerHeartbeat, group: ConsumerGroup) -> str | None:
-    """Whether this member may go on; the id of the static member that it replaces.
+    """Check the member of a request. Returns the id of the static member that it replaces.
 
     Raises:
-        ApiError: the refusal.
+        ApiError: the request is refused.
     """
     member_id, instance_id = request.member_id, request.instance_id
     departure.check_room(core, group, member_id, instance_id)
@@ -153,8 +153,8 @@ def _check_joining(request: ConsumerHeartbeat, group: ConsumerGroup) -> str | No
 
 
 def _check_epoch(request: ConsumerHeartbeat, current: CurrentAssignment) -> None:
-    """A member that missed the last answer comes with the epoch before it, and with no partition
-    that it was not given."""
+    """Check the member epoch. A member that missed the last answer may send the previous epoch,
+    with partitions of its assignment only."""
     epoch, known = request.member_epoch, current.member_epoch
     if epoch > known:
         raise ApiError(
@@ -184,7 +184,7 @@ def _stay(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, fou
     consumer = found.consumer
     replaced = _check_member(core, request, consumer)
     if request.subscribed_regex:
-        core.topics.pattern(request.subscribed_regex)  # raises if it is none
+        core.topics.pattern(request.subscribed_regex)  # raises if it is invalid
     if not request.member_id:
         request.member_id = str(Uuid.random(core.random))
     member_id = request.member_id
@@ -212,7 +212,7 @@ def _stay(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, fou
 
 
 def _register(core: Core, now_ms: int, found: _Found, changes: Changes) -> Group:
-    """The group, as one of this protocol."""
+    """Register the group as a consumer group, and return it."""
     group = found.group
     if group is None:
         group = core.registry.get_or_create(changes.group.group_id, core.clock.time_ms())
@@ -223,7 +223,7 @@ def _register(core: Core, now_ms: int, found: _Found, changes: Changes) -> Group
 
 
 def _member(request: ConsumerHeartbeat, before: MemberMetadata | None) -> MemberMetadata:
-    """The member as it is known after its heartbeat."""
+    """The member's metadata after its heartbeat."""
     known = before or MemberMetadata(None, None, "", "", (), None, -1, None)
     names, regex = request.subscribed_names, request.subscribed_regex
     timeout_ms = request.rebalance_timeout_ms

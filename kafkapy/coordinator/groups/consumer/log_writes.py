@@ -1,16 +1,16 @@
 """Writing a consumer group's changes: one batch a step, and answers that wait for it.
 
-A change counts in memory as soon as it is made, so that the next heartbeat builds on it. Its answer
-and that of every later heartbeat wait until the batch is replicated. A batch that could not be
-appended is undone, and its heartbeat refused. If another batch was built on it already, its records
-are written again with the next step instead. Until then no heartbeat is answered with what they
-say: to the members this is a lost answer, which the protocol allows for.
+A change takes effect in memory at once, so that the next heartbeat builds on it. The answers to its
+heartbeat and to every later heartbeat wait until the batch is replicated. If a batch cannot be
+appended, its changes are undone and its heartbeat is refused. If another batch already builds on
+it, its records are written again with the next step instead. Until then, no heartbeat is answered
+with their contents. To the members this is a lost answer, which the protocol allows for.
 
-So are the records of a batch that was appended, but not replicated in time: a new leader may not
-have them. A later batch that is replicated says that they are too, because it is behind them.
+Records of a batch that was appended, but not replicated in time, are also written again: a new
+leader may not have them. If a later batch is replicated, they are too, because it is behind them.
 
-Where the end of a loaded log is not replicated, the record of the group's epoch counts as one of
-these: it is written again behind all that was loaded.
+If the end of a loaded log is not replicated, the record of the group's epoch is treated in the same
+way: it is written again behind all loaded records.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LOADED: Final = 0
 
 
 class Changes:
-    """The records of one step, applied to the group as they are made."""
+    """The records of one step. Each record is applied to the group when it is added."""
 
     def __init__(self, group: ConsumerGroup) -> None:
         self.group = group
@@ -74,7 +74,7 @@ class Changes:
             self.records[data] = None
 
     def put_all(self) -> None:
-        """Write the records of a group that has none in the log."""
+        """Write all records of a group that has no records in the log."""
         for key in reversed(self.group.all_keys()):
             value = self.group.value(key)
             if value is not None:
@@ -83,11 +83,11 @@ class Changes:
                 self.records[data] = self.group.encode_value(key, value)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Delete records that are not of this group: of what had its id before."""
+        """Delete records of an earlier group with the same id."""
         self.records |= dict.fromkeys(keys)
 
     def undo(self) -> None:
-        """Give every record the value that it had."""
+        """Restore the previous value of every record."""
         for key, value in reversed(self._before.items()):
             self.group.apply(key, value)
         self.group.seen_version = -1
@@ -98,7 +98,7 @@ class Changes:
 
 
 class Answer(NamedTuple):
-    """The answer to a request, and the one that it gets if the log does not take its changes."""
+    """The answer to a request, and the answer if its changes cannot be stored."""
 
     token: Token
     result: Result
@@ -122,7 +122,7 @@ class Write:
 
     @property
     def records(self) -> dict[bytes, bytes | None]:
-        """The batch. What is written again has its present value: it may have changed since."""
+        """The records of the batch. Records that are written again have their current values."""
         if not self.again:
             return self.changes.records
         return self.changes.group.values_of(self.again) | self.changes.records
@@ -143,14 +143,14 @@ def store(core: Core, group: Group, changes: Changes, answer: Answer | None = No
 
 
 def doubt_loaded(consumer: ConsumerGroup) -> None:
-    """A new leader may not have all records that the group was loaded from."""
+    """Mark the loaded records as unreplicated: the next write includes the group's epoch."""
     key = consumer.encode_key(ConsumerKey(RecordType.GROUP_EPOCH, consumer.group_id))
     assert key is not None, "every group's epoch is stored"
     consumer.unsaved[key] = Unsaved(_LOADED, True)
 
 
 def trust_loaded(consumer: ConsumerGroup) -> None:
-    """Every new leader has the records that the group was loaded from."""
+    """Mark the loaded records as replicated."""
     unsaved = consumer.unsaved.items()
     consumer.unsaved = {key: each for key, each in unsaved if each.number != _LOADED}
 
@@ -199,7 +199,7 @@ def _undo(core: Core, now_ms: int, write: Write) -> None:
 
 
 def _keep(consumer: ConsumerGroup, records: Mapping[bytes, Unsaved]) -> None:
-    """Write these again. Of two writes of a key, the later one counts."""
+    """Add records to be written again. Of two writes of a key, the later one counts."""
     for key, unsaved in records.items():
         known = consumer.unsaved.get(key)
         if known is None or known.number < unsaved.number:
@@ -207,7 +207,8 @@ def _keep(consumer: ConsumerGroup, records: Mapping[bytes, Unsaved]) -> None:
 
 
 def _forget(consumer: ConsumerGroup, write: Write) -> None:
-    """A write is replicated, and so is all that was appended before it."""
+    """Remove unsaved records that are now replicated: those of `write` and those appended
+    before."""
     if not consumer.unsaved:
         return
     keys = write.keys

@@ -1,5 +1,5 @@
-"""The steps of one member's request, in both protocols: it replaces another, it is described anew,
-and its assignment moves towards its target."""
+"""The steps of one member's request, in both protocols: replace a static member, update the
+member's record, and move its assignment towards its target."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def describe(
     is_visible: Callable[[str], bool] | None = None,
 ) -> None:
     """Write the member's record; then the topics, the group's epoch, and its target, if the member
-    or the metadata changed them. Without `is_visible` regular expressions are not matched anew."""
+    or the metadata changed them. Without `is_visible` regular expressions are not matched again."""
     group = changes.group
     before = group.members.get(member_id)
     if member != before:
@@ -76,7 +76,7 @@ def _subscription(member: MemberMetadata) -> tuple[tuple[str, ...], str | None, 
 def advance(
     core: Core, now_ms: int, changes: Changes, member_id: str, owned: Assignment | None
 ) -> CurrentAssignment:
-    """Move a member that has these partitions towards its target, and return where it is."""
+    """Move a member that owns the partitions `owned` towards its target; return its progress."""
     group = changes.group
     before = group.current_of(member_id)
     is_free = partial(group.is_free, member_id)

@@ -14,17 +14,18 @@ CONSUMER_GROUP_TYPE: Final = "consumer"
 
 
 def everything_is_visible(_topic: str) -> bool:
-    """The rule of a broker without an authorizer."""
+    """Visibility of topics without an authorizer: all are visible."""
     return True
 
 
 @dataclass(slots=True)
 class ConsumerHeartbeat:
-    """ConsumerGroupHeartbeat: join (epoch 0), stay, or leave (-1; -2: this instance comes back).
+    """ConsumerGroupHeartbeat: join (epoch 0), stay, or leave (-1; -2: the instance will return).
 
-    None stands for a field that has not changed since the last heartbeat, and -1 for that of
-    `rebalance_timeout_ms`. `is_visible` tells whether the caller may describe a topic; a regular
-    expression matches no other. `must_name_itself` is v1+, where the client makes the member id.
+    None stands for a field that has not changed since the last heartbeat; in
+    `rebalance_timeout_ms`, -1 does. `is_visible` returns whether the caller may describe a topic;
+    regular expressions match visible topics only. `must_name_itself` is v1+, where the client
+    generates the member id.
     """
 
     group_id: str
@@ -44,7 +45,7 @@ class ConsumerHeartbeat:
 
     @property
     def is_full(self) -> bool:
-        """Whether the member tells everything, and so wants to be told everything."""
+        """Whether the heartbeat has all fields; the answer then includes the assignment."""
         has_topics = self.subscribed_names is not None or self.subscribed_regex is not None
         return self.member_epoch == 0 or (
             self.rebalance_timeout_ms != -1 and has_topics and self.owned is not None
@@ -53,7 +54,7 @@ class ConsumerHeartbeat:
 
 @dataclass(slots=True)
 class ConsumerHeartbeatResult:
-    """Where the member is; an `assignment` of None is the one that it was told before."""
+    """The member's epoch and assignment; an `assignment` of None has not changed."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
@@ -65,7 +66,7 @@ class ConsumerHeartbeatResult:
 
 @dataclass(slots=True)
 class DescribeConsumerGroups:
-    """Describe these groups."""
+    """Describe some consumer groups."""
 
     group_ids: Sequence[str]
 
@@ -97,7 +98,7 @@ class DescribedConsumer(NamedTuple):
 
 @dataclass(slots=True)
 class DescribedConsumerGroup:
-    """One group; GROUP_ID_NOT_FOUND, with a message, for one that is not of this kind."""
+    """One group; GROUP_ID_NOT_FOUND, with a message, if it is not of the requested type."""
 
     group_id: str
     error: ErrorCode = ErrorCode.NONE
@@ -111,6 +112,6 @@ class DescribedConsumerGroup:
 
 @dataclass(slots=True)
 class DescribeConsumerGroupsResult:
-    """In the order asked."""
+    """The groups, in the order of the request."""
 
     groups: list[DescribedConsumerGroup]

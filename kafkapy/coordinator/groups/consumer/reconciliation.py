@@ -1,12 +1,12 @@
-"""The way of a member from the assignment it has to its target: revoke, then wait, then own.
+"""Steps of a member from its current assignment to its target: revoke, then wait, then own.
 
-    STABLE                 At its epoch's assignment. A newer target: see below.
-    UNREVOKED_PARTITIONS   Keeps its epoch until a heartbeat says that what must be revoked is.
+    STABLE                 Has its epoch's assignment. For a newer target, see below.
+    UNREVOKED_PARTITIONS   Keeps its epoch until a heartbeat confirms the revocation.
     UNRELEASED_PARTITIONS  Is in the target's epoch; gets partitions as others release them.
 
-From each state the next is found by the same step: partitions that are not in the target are
-revoked first, in the old epoch; then those that nobody has are given, in the target's epoch.
-A partition is thus never with two members. Kafka: `CurrentAssignmentBuilder`.
+The same step computes the next state from every state. First, partitions that are not in the target
+are revoked, in the old epoch. Then free partitions are assigned, in the target's epoch. So a
+partition never has two members. Kafka: `CurrentAssignmentBuilder`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from kafkapy.coordinator.groups.consumer.records import CurrentAssignment, Membe
 
 
 class Target(NamedTuple):
-    """The assignment that a member shall have, and the epoch of that."""
+    """A member's target assignment, and its epoch."""
 
     epoch: int
     assignment: Assignment
 
 
 def is_reconciled(current: CurrentAssignment, target_epoch: int) -> bool:
-    """Whether the member has all that its target gives it."""
+    """Whether the member has all partitions of its target."""
     return current.state is MemberState.STABLE and current.member_epoch == target_epoch
 
 
@@ -45,7 +45,7 @@ def reconcile(
 ) -> CurrentAssignment:
     """The member's next state; `owned`: the partitions of its heartbeat, None without that field.
 
-    `is_free`: nobody else has the partition, nor has still to revoke it.
+    `is_free`: no other member has the partition or must still revoke it.
     """
     if _MUST_WAIT[current.state](current, target, owned):
         return current

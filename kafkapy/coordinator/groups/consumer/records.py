@@ -1,8 +1,8 @@
 """Records of consumer groups in `__consumer_offsets`, byte for byte as Kafka 4 writes them.
 
 A key is a version and its fields in the classic encoding, a value is version 0 in the flexible one.
-Topics are written without the racks of their partitions: no assignor uses them, and Kafka 4.1 ended
-the record that has them. Tagged fields of later versions are passed over.
+Topics are written without the racks of their partitions: no assignor uses them, and Kafka 4.1 no
+longer writes the record that has them. Tagged fields of later versions are skipped.
 Kafka: `ConsumerGroup*Key` and `ConsumerGroup*Value`.
 """
 
@@ -29,7 +29,7 @@ from kafkapy.coordinator.record_fields import I16, I32, I64, RecordReader, strin
 
 
 class RecordType(IntEnum):
-    """Kinds of records: the version of their keys. A share group has keys of its own for most:
+    """Types of records: the version of their keys. Share groups have their own keys for most types:
     `share.records`."""
 
     GROUP_EPOCH = 3
@@ -43,7 +43,7 @@ class RecordType(IntEnum):
 
 
 class ConsumerKey(NamedTuple):
-    """Key of a record; `name` is the member id or the regular expression, "" in the group's own."""
+    """Key of a record; `name` is the member id, the regular expression, or "" for the group."""
 
     type: RecordType
     group_id: str
@@ -51,7 +51,7 @@ class ConsumerKey(NamedTuple):
 
 
 class TopicMetadata(NamedTuple):
-    """A subscribed topic as the group knows it."""
+    """A subscribed topic, as in the group's record."""
 
     topic_id: Uuid
     name: str
@@ -128,7 +128,7 @@ class ResolvedRegex(NamedTuple):
 
 
 class ShareStates(NamedTuple):
-    """The share partitions of a group whose state the share coordinator has, or shall have."""
+    """A group's share partitions, by the progress of their state in the share coordinator."""
 
     initializing: Assignment = NOTHING
     initialized: Assignment = NOTHING

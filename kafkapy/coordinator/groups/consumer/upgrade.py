@@ -1,8 +1,8 @@
-"""Upgrades of classic groups: the first consumer that joins makes the group a consumer group.
+"""Upgrades of classic groups to consumer groups, when the first consumer-protocol member joins.
 
-The members of the classic protocol stay, with the generation as their epoch, the partitions that
-the leader gave them last, and those that they owned when they joined. The answers to their next
-requests tell them to join again. Kafka: `GroupMetadataManager.convertToConsumerGroup`.
+The members of the classic protocol stay. Their epoch is the generation. They keep the partitions
+that the leader assigned last, and those that they owned when they joined. Errors in the answers to
+their next requests make them rejoin. Kafka: `GroupMetadataManager.convertToConsumerGroup`.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from kafkapy.coordinator.groups.record_codec import GroupValue, group_key
 
 
 def upgraded(core: Core, group: Group) -> ConsumerGroup:
-    """The consumer group that a classic group can become. Nothing changes yet.
+    """Build the consumer group for a classic group, which does not change yet.
 
     Raises:
-        ApiError: GROUP_ID_NOT_FOUND with the reason why it cannot.
+        ApiError: GROUP_ID_NOT_FOUND, with the reason, if it cannot be upgraded.
     """
     consumer = ConsumerGroup(group.group_id)
     if group.is_empty:
@@ -102,7 +102,7 @@ def _member(group: Group, member: Member, subscription: Subscription) -> MemberM
 
 
 def _subscription(group: Group, member: Member) -> Subscription:
-    """Raises ValueError if it is unreadable."""
+    """Read a member's subscription. Raises ValueError if it is unreadable."""
     # A member that joins now may not support the protocol of the last generation.
     return read_subscription(member.metadata(group.protocol_name) or member.protocols[0][1])
 
@@ -112,8 +112,9 @@ def _assignments(
 ) -> dict[str, Assignment]:
     """The partitions that each member may still have, by member.
 
-    A cooperative member keeps what it owned when it joined until it has revoked it, which nobody
-    knows before it joins again. So nobody else gets that, unless the leader gave it to another.
+    A cooperative member keeps the partitions that it owned when it joined until it revokes them,
+    and only its next JoinGroup shows that it has. So no other member gets them, unless the leader
+    assigned them to another member.
 
     Raises:
         ValueError: an assignment is unreadable.
@@ -128,7 +129,7 @@ def _assignments(
 
 
 def _given(core: Core, group: Group, member: Member) -> Sequence[TopicPartition]:
-    """Raises ValueError if its assignment is unreadable."""
+    """The partitions that the leader assigned. Raises ValueError if they are unreadable."""
     found = read_assignment(member.assignment)
     if found.user_data:
         reason = (
@@ -140,7 +141,7 @@ def _given(core: Core, group: Group, member: Member) -> Sequence[TopicPartition]
 
 
 def upgrade(core: Core, now_ms: int, group: Group, changes: Changes) -> Group:
-    """Put the consumer group of the changes in the place of the classic one, which is deleted."""
+    """Replace the classic group by the consumer group of `changes`, and delete its record."""
     before = group.value({m.member_id: m.assignment for m in group.members.values()})
     was_rebalancing = group.state in (PREPARING_REBALANCE, COMPLETING_REBALANCE)
     rebalance.send_away(core, group, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -162,8 +163,8 @@ def _restore(
     was_rebalancing: bool,
     now_ms: int,
 ) -> None:
-    """The log did not take the upgrade: its members go on as in the classic group, and those that
-    were sent away from a rebalance begin another."""
+    """Restore the classic group after a failed append of the upgrade. If the upgrade interrupted a
+    rebalance, another one starts."""
     group = core.replace_group(upgraded)
     group.restore(before)
     group.consumer_keys = classic.consumer_keys

@@ -1,5 +1,5 @@
-"""Share groups (KIP-932): a group whose members share partitions, and have them at once.
+"""Share groups (KIP-932): groups whose members share partitions, and get them at once.
 
 A share group is a consumer group (`consumer.consumer_group`) with records of its own (`records`),
-an assignor (`assignor`), and share partitions that the share coordinator begins (`states`).
+an assignor (`assignor`), and share partitions that the share coordinator initializes (`states`).
 """

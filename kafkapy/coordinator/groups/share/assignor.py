@@ -1,8 +1,8 @@
-"""The assignor `simple`: each partition has as many members as it takes for everybody to have one.
+"""The assignor `simple`: partitions get enough members for every member to have a partition.
 
-Topics with the same subscribers are assigned together. A partition of those gets the members'
-number divided by the partitions', rounded up; members get as many partitions, one more or less, and
-keep what they have. Kafka: `SimpleAssignor`.
+Topics with the same subscribers are assigned together. Each of their partitions gets the number of
+members divided by the number of partitions, rounded up. The members' numbers of partitions differ
+by one at most. Members keep their previous partitions. Kafka: `SimpleAssignor`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafkapy.coordinator.groups.consumer.assignors import Members
 
 
 def assign_shares(members: Members, partitions: Assignment) -> dict[str, Assignment]:
-    """Assignments by member id; `partitions` may be assigned."""
+    """Assignments by member id; `partitions` are those that may be assigned."""
     held: dict[str, set[TopicIdPartition]] = {member_id: set() for member_id in members}
     for subscribers, topics in _classes(members, partitions).items():
         found = {TopicIdPartition(t, index) for t in topics for index in partitions[t]}

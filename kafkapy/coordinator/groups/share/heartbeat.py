@@ -1,7 +1,7 @@
 """ShareGroupHeartbeat: one request to join, to stay, and to leave.
 
-The steps are those of a consumer group's heartbeat, but that a member has its target at once, and
-that partitions are assigned only when the share coordinator has begun their state.
+The steps are those of a consumer group's heartbeat, with two differences: a member gets its target
+at once, and partitions are assigned only when the share coordinator has initialized their state.
 Kafka: `GroupMetadataManager.shareGroupHeartbeat`.
 """
 
@@ -77,10 +77,10 @@ def _invalid(message: str) -> ApiError:
 
 
 def _check_member(core: Core, request: ShareHeartbeat, group: ShareGroup) -> None:
-    """Require that this member may go on.
+    """Require that the group has room, and that the member and its epoch are valid.
 
     Raises:
-        ApiError: the refusal.
+        ApiError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID or FENCED_MEMBER_EPOCH.
     """
     limit, member_id = core.config.group_share_max_size, request.member_id
     if len(group.members) >= limit and member_id not in group.members:
@@ -135,12 +135,12 @@ def _stay(
 
 
 def _is_news(before: CurrentAssignment, after: CurrentAssignment, epoch: int) -> bool:
-    """Whether the member may have another assignment than the one that it knows."""
+    """Whether the member's assignment may differ from the one that it last received."""
     return after.assigned != before.assigned or epoch != after.member_epoch
 
 
 def _update_group(core: Core, changes: Changes, group: ShareGroup, request: ShareHeartbeat) -> None:
-    """The member's record, the topics, the group's epoch, and its target."""
+    """Update the member's record, the topics, the group's epoch, and its target."""
     before = group.members.get(request.member_id)
     member = _member(request, before)
     if member != before:

@@ -1,5 +1,5 @@
-"""Requests and results of share groups: no wire types, no wire versions. A heartbeat's result is
-that of a consumer group, and so are the rows of a description."""
+"""Requests and results of share groups: no wire types, no wire versions. The results of heartbeats
+and the rows of descriptions are those of consumer groups."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ShareHeartbeat:
 
 
 class StateRequest(NamedTuple):
-    """Share partitions that the share coordinator is to begin."""
+    """Share partitions that the share coordinator must initialize."""
 
     group_id: str
     state_epoch: int
@@ -46,7 +46,7 @@ class DescribeShareGroups:
 
 @dataclass(slots=True)
 class AlterShareOffsets:
-    """Begin the share partitions of an empty group anew; it may be a new one."""
+    """Reinitialize share partitions of an empty group, which may be a new one."""
 
     group_id: str
     partitions: Mapping[Uuid, Sequence[int]]
@@ -54,7 +54,7 @@ class AlterShareOffsets:
 
 @dataclass(slots=True)
 class DeleteShareOffsets:
-    """End the share partitions of these topics, or of all (None), in an empty group."""
+    """Delete the share partitions of these topics, or of all (None), in an empty group."""
 
     group_id: str
     topic_ids: Sequence[Uuid] | None
@@ -62,8 +62,8 @@ class DeleteShareOffsets:
 
 @dataclass(slots=True)
 class ShareStatesDeleted:
-    """The share coordinator has deleted the states of these topics; not all of the `failed` ones,
-    and deletes no more of them."""
+    """Report the topics whose states the share coordinator has deleted. For the `failed` topics, it
+    has not deleted all states, and will not delete more."""
 
     group_id: str
     topic_ids: Sequence[Uuid]

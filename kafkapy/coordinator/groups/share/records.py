@@ -1,8 +1,8 @@
 """Records of share groups in `__consumer_offsets`, byte for byte as Kafka 4 writes them.
 
-Keys 10 to 15. The targets have the form of those of consumer groups, the other records one of their
-own. The hash of the group's topics is ours: another coordinator that computes another one begins a
-new epoch. Kafka: `ShareGroup*Key` and `ShareGroup*Value`.
+Keys 10 to 15. Targets have the format of consumer groups; the other records have their own formats.
+The hash of the group's topics is not Kafka's: a coordinator that computes another hash starts a new
+epoch. Kafka: `ShareGroup*Key` and `ShareGroup*Value`.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _NAMED: Final = frozenset({RecordType.MEMBER, RecordType.TARGET, RecordType.CURR
 
 
 class ShareEpoch(NamedTuple):
-    """A group's epoch, and the hash of its topics then."""
+    """A group's epoch, and the hash of its topics in that epoch."""
 
     epoch: int
     topics_hash: int
 
 
 def topics_hash(topics: Mapping[str, TopicMetadata]) -> int:
-    """A signed 64-bit number that differs for other topics, ids or numbers of partitions."""
+    """A signed 64-bit hash of the topics' ids and numbers of partitions."""
     rows = b"".join(topic.topic_id + I32.pack(topic.num_partitions) for topic in topics.values())
     return int.from_bytes(blake2b(rows, digest_size=8).digest(), signed=True) if rows else 0
 

@@ -1,7 +1,7 @@
 """The state of one share group, derived from its records.
 
     Empty   No members.
-    Stable  Has members: each has its target at once, so that nobody waits for another.
+    Stable  Has members. Each gets its target at once, so no member waits for another.
     Dead    Deleted or unloaded: no call finds it.
 
 Kafka: `ShareGroup`.
@@ -35,8 +35,8 @@ from kafkapy.coordinator.groups.share.records import (
 
 
 class ShareGroup(ConsumerGroup):
-    """The state of one group. `requested`: share partitions that the share coordinator is just
-    beginning, each with its epoch. `ending`: topics whose states it is just deleting."""
+    """The state of one share group. `requested`: share partitions that the share coordinator is
+    initializing, each with its epoch. `ending`: topics whose states it is deleting."""
 
     __slots__ = ("_unassigned", "ending", "requested", "states", "topics_hash")
 
@@ -59,17 +59,17 @@ class ShareGroup(ConsumerGroup):
 
     @property
     def is_blank(self) -> bool:
-        """Whether no record speaks of it."""
+        """Whether the group has no records."""
         return super().is_blank and self.states == ShareStates()
 
     @property
     def has_states(self) -> bool:
-        """Whether the share coordinator may have state of it."""
+        """Whether the share coordinator may have state of the group."""
         return any(self.states[:3])
 
     @property
     def unassigned(self) -> bool:
-        """Whether there are share partitions to assign that are not in the target."""
+        """Whether initialized share partitions of subscribed topics are missing in the target."""
         if self._unassigned is None:
             self._unassigned = self._has_unassigned()
         return self._unassigned
@@ -83,10 +83,10 @@ class ShareGroup(ConsumerGroup):
         )
 
     def uninitialized(self) -> set[TopicIdPartition]:
-        """The partitions of its topics whose state has not begun."""
+        """The partitions of its topics whose state is not initialized."""
         begun = self.states.initialized
         if all(len(begun.get(t.topic_id, ())) >= t.num_partitions for t in self.topics.values()):
-            return set()  # nearly always: each heartbeat comes here
+            return set()  # the usual case, and each heartbeat calls this
         known = set(partitions_of(self.states.initialized))
         return {
             partition
@@ -97,11 +97,11 @@ class ShareGroup(ConsumerGroup):
         }
 
     def is_free(self, member_id: str, partition: TopicIdPartition) -> bool:
-        """Members share partitions."""
+        """Always True: members share partitions."""
         return True
 
     def has_topics(self, topics: Mapping[str, TopicMetadata]) -> bool:
-        """Whether these are the topics of its present epoch. After a replay only their hash is
+        """Whether `topics` are the topics of the current epoch. After a replay, only their hash is
         known."""
         is_same = super().has_topics(topics)
         if not is_same and not self.topics and topics_hash(topics) == self.topics_hash:
@@ -141,7 +141,7 @@ class ShareGroup(ConsumerGroup):
             super().apply(key, value)
 
     def value(self, key: ConsumerKey) -> Value | None:
-        """The value that a record has now."""
+        """The current value of a record."""
         return self.states if key.type is RecordType.SHARE_STATES else super().value(key)
 
 
@@ -155,7 +155,7 @@ def without_topics(states: ShareStates, topic_ids: frozenset[bytes]) -> ShareSta
 
 
 def with_initialized(states: ShareStates, partitions: set[TopicIdPartition]) -> ShareStates:
-    """The states when the share coordinator has begun these."""
+    """The states after the share coordinator has initialized `partitions`."""
     initializing = set(partitions_of(states.initializing)) - partitions
     initialized = set(partitions_of(states.initialized)) | partitions
     return states._replace(

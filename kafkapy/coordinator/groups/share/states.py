@@ -1,5 +1,5 @@
-"""The share partitions of a group: begun when a topic is subscribed, deleted with their group or by
-an administrator. The share coordinator has their state; the group's record has which there are.
+"""The share partitions of a group: initialized when a topic is subscribed, deleted with their group
+or by an administrator. The share coordinator has their state; the group's record lists them.
 
 Kafka: `GroupMetadataManager.initializeShareGroupState` and its neighbours.
 """
@@ -37,7 +37,7 @@ from kafkapy.coordinator.groups.share.share_group import (
 def find(
     core: Core, group_id: str, *, may_create: bool = False, kind: str = "Group"
 ) -> tuple[Group | None, ShareGroup]:
-    """The group; a new one is not registered yet. `kind` begins the message of an unknown one.
+    """Find a group; a new one is not registered yet. `kind` begins the error message.
 
     Raises:
         ApiError: GROUP_ID_NOT_FOUND, also for a group of another protocol.
@@ -54,7 +54,7 @@ def find(
 
 
 def register(core: Core, group: Group | None, shares: ShareGroup) -> Group:
-    """The group, which calls find from now on."""
+    """Register the group if it is new, and return it."""
     if group is None:
         group = core.registry.get_or_create(shares.group_id, core.clock.time_ms())
         group.consumer = shares
@@ -65,15 +65,16 @@ def register(core: Core, group: Group | None, shares: ShareGroup) -> Group:
 
 
 def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
-    """Request the state of partitions that have none, when the log has this step. A coordinator
-    that was replaced, and does not know it, would begin them in an epoch of its own, which may be
-    later than its successor's: what the group has consumed since would be forgotten.
+    """Request the state of partitions that have none, when the log has this step. Otherwise a
+    replaced coordinator that is not aware of its successor could initialize them in an epoch of its
+    own. If that epoch is later than the successor's, the group's progress since would be lost.
 
-    States whose deletion did not end are begun anew: their members came later, in a later epoch."""
+    States whose deletion did not end are initialized again: their members joined later, in a later
+    epoch."""
     wanted = group.uninitialized() - group.requested.keys()
     if not wanted:
         return
-    # Also if it changes nothing: that it is replicated shows that this broker still leads.
+    # Written even if it changes nothing: its replication shows that this broker still leads.
     initializing = set(partitions_of(group.states.initializing)) | wanted
     names = {**group.states.names, **{t.topic_id: t.name for t in group.topics.values()}}
     states = group.states._replace(
@@ -95,8 +96,8 @@ def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
 
 
 def forget_deleted(core: Core, changes: Changes, group: ShareGroup) -> None:
-    """Forget the share partitions of topics that are no more; so does the share coordinator, which
-    refuses to delete them."""
+    """Remove the share partitions of deleted topics. The share coordinator removes them as well,
+    and refuses requests to delete them."""
     known = {*group.states.initializing, *group.states.initialized, *group.states.deleting}
     gone = frozenset(topic_id for topic_id in known if core.topics.name_of(topic_id) is None)
     if gone:
@@ -104,9 +105,10 @@ def forget_deleted(core: Core, changes: Changes, group: ShareGroup) -> None:
 
 
 def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> None:
-    """The share coordinator has begun these, or has not: then a later heartbeat requests them. So
-    it does if the group is just being loaded, because its state is incomplete. An answer from
-    before a load does not count for a later request, which may still begin the partitions anew."""
+    """Handle the share coordinator's answer to a request. After an error, a later heartbeat
+    requests the partitions again. So it does if the group is being loaded, because its state is
+    incomplete. An answer from before a load does not count for a later request, which may still
+    initialize the partitions again."""
     if core.registry.check(request.group_id) is not ErrorCode.NONE:
         return
     group = core.registry.find(request.group_id)
@@ -151,7 +153,7 @@ def list_states(core: Core, token: Token, request: ListShareStates) -> None:
 
 
 def alter_offsets(core: Core, token: Token, request: AlterShareOffsets) -> None:
-    """Begin a new epoch, with which the share coordinator begins the partitions anew."""
+    """Start a new epoch, in which the share coordinator reinitializes the partitions."""
     try:
         group, shares = _loaded(core, request.group_id, may_create=True)
         _check_empty(shares)
@@ -172,9 +174,9 @@ def alter_offsets(core: Core, token: Token, request: AlterShareOffsets) -> None:
 
 
 def states_altered(core: Core, token: Token, request: StateRequest) -> None:
-    """The share coordinator has begun these anew. Until the log has that, the next coordinator
-    would begin them once more, at no particular offset; and so would a member that has come
-    meanwhile."""
+    """Record that the share coordinator has reinitialized these partitions. Until the log has this
+    record, the next coordinator would initialize them again, at no particular offset; so would the
+    heartbeat of a member that has joined meanwhile."""
     begun = set(partitions_of(request.partitions))
     try:
         group, shares = _loaded(core, request.group_id)
@@ -194,13 +196,13 @@ def states_altered(core: Core, token: Token, request: StateRequest) -> None:
 
 
 def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> None:
-    """Mark the topics, whose states the share coordinator then deletes."""
+    """Mark topics whose states the share coordinator then deletes."""
     try:
         group, shares = _loaded(core, request.group_id)
         _check_empty(shares)
         if not core.topics.is_known:
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # topics would look deleted
-        if shares.requested:  # the share coordinator may begin them after it has deleted them
+        if shares.requested:  # the share coordinator may initialize them after the deletion
             message = "Share partitions of the group are just beginning."
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, message)
     except ApiError as refusal:
@@ -231,7 +233,7 @@ def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> Non
 
 
 def _all_partitions(core: Core, states: ShareStates) -> dict[Uuid, frozenset[int]]:
-    """Everything that the share coordinator may have."""
+    """All partitions whose state the share coordinator may have."""
     known = {*partitions_of(states.initializing), *partitions_of(states.initialized)}
     for topic_id in states.deleting:
         name = core.topics.name_of(topic_id)
@@ -242,7 +244,7 @@ def _all_partitions(core: Core, states: ShareStates) -> dict[Uuid, frozenset[int
 
 
 def states_deleted(core: Core, token: Token, request: ShareStatesDeleted) -> None:
-    """The share coordinator has no state of these any more."""
+    """Record that the share coordinator has deleted the states of these topics."""
     try:
         group, shares = _loaded(core, request.group_id)
     except ApiError as refusal:
@@ -262,10 +264,10 @@ def states_deleted(core: Core, token: Token, request: ShareStatesDeleted) -> Non
 def _loaded(
     core: Core, group_id: str, *, may_create: bool = False
 ) -> tuple[Group | None, ShareGroup]:
-    """The group, if it is coordinated here.
+    """Find a share group that is coordinated here.
 
     Raises:
-        ApiError: why not.
+        ApiError: the group is not coordinated here, still loading, or not a share group.
     """
     error = core.registry.check(group_id)
     if error is not ErrorCode.NONE:
