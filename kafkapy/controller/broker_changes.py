@@ -77,7 +77,7 @@ async def on_broker_modification(parts: ControllerParts, broker_id: int) -> None
 
 
 async def on_log_dir_change(parts: ControllerParts) -> None:
-    """Ask brokers that lost a directory for its replicas. Their responses name them."""
+    """Send LeaderAndIsr to brokers that lost a directory. Their responses name its replicas."""
     watch = parts.watch(LogDirChange())
     brokers = await parts.store.requests.take_log_dir_events(parts.context.fence, watch)
     replicas = parts.context.replicas_on(set(brokers))
@@ -108,8 +108,8 @@ async def on_leader_and_isr_response(parts: ControllerParts, event: LeaderAndIsr
         offline = [PartitionReplica(p, broker_id) for p in newly_failed]
         await _on_replicas_offline(parts, offline)
     if before & fine:
-        # The broker lacked descriptors; its disk is sound. Kafka elects and deletes at the next
-        # change of a broker only.
+        # The broker lacked file descriptors; its disk is sound. Kafka elects and deletes only at
+        # the next change of a broker.
         await parts.partitions.trigger_online()
         await parts.deletion.resume({partition.topic for partition in before & fine})
 
@@ -149,8 +149,8 @@ async def _on_failure(parts: ControllerParts, dead: set[int]) -> None:
 async def _on_replicas_offline(
     parts: ControllerParts, replicas: Iterable[PartitionReplica]
 ) -> None:
-    """Elect new leaders, then shrink ISRs, then send the live brokers to those that got no
-    command.
+    """Elect new leaders, then shrink ISRs. Send the live brokers to all brokers, unless an election
+    has done so.
     """
     context = parts.context
     deleting: list[PartitionReplica] = []

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class ControllerConfig:
-    """Kafka's names. `unclean_leader_election_enable` may change at run time. A change to true must
-    be followed by the event `UncleanElectionEnabled`.
+    """Configs under Kafka's names. `unclean_leader_election_enable` may change at run time. A
+    change to true must be followed by the event `UncleanElectionEnabled`.
     """
 
     broker_id: int

@@ -14,9 +14,10 @@ from kafkapy.controller.request_batch import RequestBatch
 
 
 async def on_controlled_shutdown(parts: ControllerParts, event: ControlledShutdown) -> None:
-    """Elect other leaders for its partitions, and remove it from the ISRs of those that it follows.
+    """Elect other leaders for the broker's partitions, and remove it from the ISRs of those that it
+    follows.
 
-    Only partitions with more than one replica count. The others stop with their broker.
+    Only partitions with more than one replica are handled. The others stop with their broker.
     """
     context = parts.context
     broker_id = event.broker_id

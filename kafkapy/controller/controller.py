@@ -71,12 +71,12 @@ class Controller:
 
     @property
     def is_active(self) -> bool:
-        """Whether this broker is the controller, as far as it knows."""
+        """Whether this broker is the controller, in its own view."""
         return self._controller_id == self._broker_id
 
     @property
     def controller_id(self) -> int:
-        """The controller's id as far as this broker knows; -1 for none."""
+        """The controller's id in this broker's view; -1 for none."""
         return self._controller_id
 
     @property
@@ -97,7 +97,7 @@ class Controller:
             self.refuse(event)
             await self._make_way()
         except SessionExpired:
-            # SessionExpired, the event, is on its way and resigns; nothing can be done before.
+            # The event SessionExpired follows, and resigns; nothing can be done before.
             self.refuse(event)
         except KafkapyError as error:
             _log.error("[Controller id=%d] Error processing %s: %s", self._broker_id, event, error)

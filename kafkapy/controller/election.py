@@ -35,8 +35,9 @@ def _elected(
 def elect_offline(
     assigned: Sequence[int], state: LeaderAndIsr, is_online: IsOnline, unclean: bool
 ) -> Election | None:
-    """The first assigned replica that is online and in sync. `unclean` allows one out of sync if no
-    member of the ISR is online. Records that it lacks are lost, so it starts RECOVERING.
+    """The first assigned replica that is online and in sync. `unclean` allows an out-of-sync
+    replica if no member of the ISR is online. Records that it lacks are lost, so it starts
+    RECOVERING.
     """
     online = [replica for replica in assigned if is_online(replica)]
     leader = next((replica for replica in online if replica in state.isr), None)
@@ -52,8 +53,8 @@ def elect_offline(
 def elect_reassign(
     targets: Sequence[int], state: LeaderAndIsr, is_online: IsOnline
 ) -> Election | None:
-    """The first target replica that is online and in sync. The others leave the ISR: the leader
-    waits for their copies no more.
+    """The first target replica that is online and in sync. The others leave the ISR: the leader no
+    longer waits for their copies.
     """
     online = [replica for replica in targets if is_online(replica)]
     isr = [replica for replica in state.isr if replica in targets]

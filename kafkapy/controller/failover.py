@@ -25,8 +25,8 @@ _log = logging.getLogger("kafka.controller.KafkaController")
 
 
 async def fail_over(parts: ControllerParts, random: Random) -> None:
-    """Read the cluster's state, send it to brokers, and resume what the last controller did not
-    finish.
+    """Read the cluster's state, send it to brokers, and resume unfinished work of the last
+    controller.
 
     Raises:
         ControllerMoved: another broker was elected meanwhile.
@@ -38,7 +38,7 @@ async def fail_over(parts: ControllerParts, random: Random) -> None:
     await store.requests.take_isr_changes(context.fence, parts.watch(IsrChange()))
     zxids = await _load_context(parts, random)
     await _load_deletions(parts)
-    # Brokers must know the live brokers before they are told to follow one.
+    # Brokers need the live brokers before a LeaderAndIsr that makes them followers of one.
     parts.send_update_metadata(context.broker_ids)
     await _elect_after_restarts(parts, zxids)
     await parts.replicas.startup()
@@ -55,7 +55,7 @@ async def fail_over(parts: ControllerParts, random: Random) -> None:
 
 async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPartition, int]:
     """Fill the context. Returns, for each partition, the zxid up to which the writer of its state
-    knew the registrations of brokers."""
+    had handled the registrations of brokers."""
     context, store = parts.context, parts.store
     zxid = await store.brokers.zxid()
     brokers = await store.brokers.get_all(parts.watch(BrokerChange()))
@@ -76,12 +76,12 @@ async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPar
 async def _elect_after_restarts(
     parts: ControllerParts, zxids: Mapping[TopicPartition, int]
 ) -> None:
-    """Elect again where the writer of the state did not know the registration of an ISR member.
+    """Elect again where the writer of the state had not handled an ISR member's registration.
 
     The last controller ended before it could handle that restart. The restarted broker may have
     lost the end of its log. If it led at the same leader epoch again, it would write other records
     at the same offsets and epoch, and followers could not distinguish them from the lost ones. As
-    after any restart, restarted members leave the ISR, unless no other live one is left.
+    after any restart, restarted members leave the ISR, unless no other live member remains.
     """
     context = parts.context
     restarted: list[TopicPartition] = []
@@ -104,15 +104,15 @@ async def _elect_after_restarts(
             parts.config.broker_id,
             len(restarted),
         )
-        # A broker that has just started takes a partition for deleted that it has not been sent
-        # with others of its topic.
+        # A broker that has just started treats a partition as deleted if it receives other
+        # partitions of the topic without it.
         parts.send_update_metadata(context.broker_ids, sorted(context.leadership))
         await parts.partitions.handle(restarted, PartitionState.ONLINE)
         context.offline_dirs.clear()
 
 
 async def _load_deletions(parts: ControllerParts) -> None:
-    """Load the topics to delete. One is halted while a replica is not live, or is being
+    """Load the topics to delete. A topic is halted while a replica is not live, or is being
     reassigned.
     """
     context = parts.context
@@ -129,5 +129,5 @@ async def _load_deletions(parts: ControllerParts) -> None:
     ]
     await parts.deletion.initialize(known, halted)
     if len(known) < len(queued):
-        # They are useless, or name topics that were created after the topics were read.
+        # The other topics do not exist, or were created after the topics were read.
         parts.submit(TopicDeletionChange())

@@ -28,8 +28,8 @@ _FAILED = {
 
 
 async def on_elect_leaders(parts: ControllerParts, event: ElectLeaders) -> None:
-    """Answer ElectLeaders. In a request for all partitions, those that need no election are left
-    out.
+    """Answer ElectLeaders. The answer to a request for all partitions omits those that need no
+    election.
     """
     if event.partitions is not None:
         event.reply(await elect(parts, event.partitions, event.election_type))

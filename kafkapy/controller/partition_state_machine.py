@@ -5,7 +5,7 @@
 | NonExistent -> New         | mark                                                               |
 | New -> Online              | first live replica leads, live ones are the ISR; create the state  |
 |                            | znode; LeaderAndIsr (new) to the ISR                               |
-| Online, Offline -> Online  | elect by strategy, conditional write; LeaderAndIsr to those told   |
+| Online, Offline -> Online  | elect by strategy, conditional write; LeaderAndIsr to recipients   |
 | -> Offline, -> NonExistent | mark                                                               |
 """
 

@@ -31,7 +31,7 @@ _NUMBERS: Final = {
 }
 
 # NON_EXISTENT: never created, or deleted. NEW: assigned, without leader and ISR. ONLINE: has a
-# leader. OFFLINE: had one, which died. What each transition does: `partition_state_machine`.
+# leader. OFFLINE: its leader died. `partition_state_machine` lists the actions.
 VALID_PREVIOUS_STATES: Final = {
     PartitionState.NEW: {PartitionState.NON_EXISTENT},
     PartitionState.ONLINE: {

@@ -14,9 +14,9 @@ _log = logging.getLogger("kafka.controller.KafkaController")
 
 
 async def on_allocate_producer_ids(parts: ControllerParts, event: AllocateProducerIds) -> None:
-    """The next block of ids, for a broker that is registered under this epoch.
+    """Answer with the next block of ids, if the broker is registered with this epoch.
 
-    Brokers of this project allocate theirs in ZooKeeper, from the same counter.
+    Brokers of this project allocate their blocks in ZooKeeper, from the same counter.
     """
     known_epoch = parts.context.broker_epochs.get(event.broker_id)
     if known_epoch is None:

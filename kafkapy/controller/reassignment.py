@@ -1,30 +1,30 @@
 """Moves a partition to other brokers, in steps between which a new controller can take over
 (KIP-455, `KafkaController.onPartitionReassignment`).
 
-ORS and TRS are the original and the target replicas, RS = TRS ++ ORS all replicas meanwhile; AR =
-RS - ORS arrive, RR = RS - TRS leave. The topic's znode holds RS, AR and RR, from which any
-controller can continue.
+ORS and TRS are the original and the target replicas. RS = TRS ++ ORS are all replicas during the
+reassignment; AR = RS - ORS are added, RR = RS - TRS are removed. The topic's znode holds RS, AR and
+RR, from which any controller can continue.
 
-| step  | what                                                                                  |
+| step  | action                                                                                |
 |-------|---------------------------------------------------------------------------------------|
-| U1-U3 | RS, AR, RR to the znode and to memory; replicas that only a former target wanted go   |
-| A1    | the leader epoch grows; LeaderAndIsr to RS, for AR as new ones                        |
+| U1-U3 | write RS, AR, RR to the znode and to memory; remove replicas of only a former target  |
+| A1    | increment the leader epoch; LeaderAndIsr to RS, to AR as new replicas                 |
 | A2    | AR -> NewReplica; then wait until TRS is in the ISR                                   |
 | B1    | AR -> OnlineReplica                                                                   |
-| B2    | RS = TRS, AR and RR empty, in memory                                                  |
-| B3    | a leader in TRS: elected, or the present one with a grown epoch; RR out of the ISR;   |
-|       | LeaderAndIsr to TRS                                                                   |
+| B2    | set RS = TRS, AR and RR empty, in memory                                              |
+| B3    | elect a leader in TRS, or increment the epoch of the present one; remove RR from the  |
+|       | ISR; LeaderAndIsr to TRS                                                              |
 | B4    | RR -> OfflineReplica: StopReplica                                                     |
 | B5    | RR -> ReplicaDeletionStarted, ReplicaDeletionSuccessful, NonExistentReplica           |
-| B6    | TRS to the znode                                                                      |
-| B7    | out of `/admin/reassign_partitions`                                                   |
-| B8    | UpdateMetadata to all; a waiting deletion of the topic goes on                        |
+| B6    | write TRS to the znode                                                                |
+| B7    | remove the row from `/admin/reassign_partitions`                                      |
+| B8    | UpdateMetadata to all; resume a waiting deletion of the topic                         |
 
-Three things differ from Kafka, because nothing acknowledged may be lost. U3 comes before the znode
-is written: a controller that fails in between leaves no unknown replica. RR leaves the ISR in B3,
-not in B4: the leader waits for its copies no more, and a controller that takes over between the two
-could elect it. And a change of target that would drop the last in-sync replica is refused, as KRaft
-refuses it.
+Three differences from Kafka prevent the loss of acknowledged records. U3 comes before the write to
+the znode: a controller that fails in between leaves no unknown replica. RR leaves the ISR in B3,
+not in B4: the leader no longer waits for its copies, and a controller that takes over between the
+two steps could elect it. A change of target that would drop the last in-sync replica is refused, as
+in KRaft.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _log = logging.getLogger("kafka.controller.KafkaController")
 _UNTIL_GONE = (
     ReplicaState.OFFLINE,
     ReplicaState.DELETION_STARTED,
-    # Kafka does not wait for the answers here: a broker that is away keeps its copy.
+    # As in Kafka, without waiting for the answers: an offline broker keeps its copy.
     ReplicaState.DELETION_SUCCESSFUL,
     ReplicaState.NON_EXISTENT,
 )
@@ -58,11 +58,11 @@ _UNTIL_GONE = (
 async def reassign(
     parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
 ) -> None:
-    """Begin, redirect, cancel or resume: U, then A or, when TRS is in sync already, B.
+    """Begin, redirect, cancel or resume: phase U, then A or, if TRS is in sync already, B.
 
     Raises:
-        ApiError: INVALID_REPLICA_ASSIGNMENT: no replica in sync would be left. Nothing changed.
-        ControllerMoved: another broker is the controller; that one continues.
+        ApiError: INVALID_REPLICA_ASSIGNMENT: no in-sync replica would remain. Nothing changed.
+        ControllerMoved: another broker is the controller, and continues.
     """
     await _record(parts, partition, assignment)
     if await _is_complete(parts, partition, assignment):
@@ -72,7 +72,7 @@ async def reassign(
 
 
 async def resume(parts: ControllerParts, partitions: Iterable[TopicPartition]) -> None:
-    """Resume reassignments after a failover, or when a target broker is back."""
+    """Resume reassignments after a failover, or after a target broker has returned."""
     for partition in partitions:
         if _is_on_the_move(parts.context, partition):
             await reassign(parts, partition, parts.context.assignment(partition))
@@ -156,7 +156,7 @@ def _refuse_to_lose(
 async def _is_complete(
     parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
 ) -> bool:
-    """Whether TRS is in the ISR that ZooKeeper has."""
+    """Whether TRS is in the ISR in ZooKeeper."""
     if not assignment.is_being_reassigned:
         return True
     state = (await parts.store.topics.states([partition])).get(partition)
@@ -173,19 +173,19 @@ async def _begin(
         if not context.is_replica_online(state.leader, partition):
             # An unclean election may choose an arriving replica, which must exist by then.
             await _add(parts, partition)
-            # A topic that waits for its deletion gets no leader elsewhere, and would wait forever.
+            # A topic that waits for its deletion gets a leader only here, and would wait forever.
             await parts.partitions.handle([partition], PartitionState.ONLINE)
         await _announce(parts, partition)
     await _add(parts, partition)
     if state is None:
-        # There never was a leader, so there is no data: any live replica may be the first.
+        # The partition never had a leader, so it has no data: any live replica may be the first.
         await parts.partitions.handle([partition], PartitionState.ONLINE)
         if await _is_complete(parts, partition, assignment):
             await _complete(parts, partition, assignment)
 
 
 async def _add(parts: ControllerParts, partition: TopicPartition) -> None:
-    """Step A2, for those of AR that do not exist yet."""
+    """Step A2, for the replicas of AR that do not exist yet."""
     everywhere = parts.context.replicas_of_partitions([partition])
     new = [replica for replica in everywhere if not _exists(parts.context, replica)]
     await parts.replicas.handle(new, ReplicaState.NEW)
@@ -202,7 +202,7 @@ async def _complete(
     context.set_assignment(partition, target)
     try:
         if not await _lead_by_target(parts, partition) and assignment.removing:
-            # The target died with its membership of the ISR not yet gone: keep what there is.
+            # The target replicas died while they were in the ISR: keep the present assignment.
             context.set_assignment(partition, assignment)
             return
         await _remove(parts, partition, assignment.removing)
@@ -219,7 +219,7 @@ async def _complete(
 
 
 async def _lead_by_target(parts: ControllerParts, partition: TopicPartition) -> bool:
-    """Step B3. Returns whether one of TRS leads now."""
+    """Step B3. Returns whether a replica of TRS leads now."""
     context = parts.context
     state = context.leadership.get(partition)
     if state is None:
@@ -271,7 +271,7 @@ async def _grow_leader_epoch(
 ) -> LeaderAndIsr | None:
     """The state after a conditional write of the next leader epoch; None if there is no state.
 
-    A replica that is assigned no more leaves the ISR with it (B3).
+    Replicas that are no longer assigned leave the ISR in the same write (B3).
     """
     context, topics = parts.context, parts.store.topics
     assigned = context.assignment(partition).replicas

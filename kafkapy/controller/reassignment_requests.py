@@ -92,7 +92,7 @@ async def on_reassignment_change(parts: ControllerParts) -> set[TopicPartition]:
 
 
 async def resume_all(parts: ControllerParts) -> None:
-    """At failover, begin new requests, then resume what the last controller did not finish."""
+    """At failover, begin new reassignments, then resume those that were in progress."""
     begun = await on_reassignment_change(parts)
     left = [p for p in parts.context.reassigning_partitions() if p not in begun]
     await resume(parts, left)
@@ -101,7 +101,7 @@ async def resume_all(parts: ControllerParts) -> None:
 def on_list_partition_reassignments(
     parts: ControllerParts, event: ListPartitionReassignments
 ) -> None:
-    """List the requested partitions that are being reassigned. Unknown partitions are not."""
+    """List the requested partitions that are being reassigned. Unknown ones are left out."""
     context = parts.context
     asked = context.partitions() if event.partitions is None else event.partitions
     found = {partition: _assignment(context, partition) for partition in asked}

@@ -27,8 +27,8 @@ class ReplicaState(Enum):
 
 
 # NEW: assigned, may only become a follower. ONLINE: takes LeaderAndIsr. OFFLINE: its broker or log
-# directory is dead. The three deletion states follow a StopReplica(delete) on its way: sent,
-# done, refused. What each transition does: `replica_state_machine`.
+# directory is dead. The three deletion states are those of a StopReplica(delete): sent,
+# done, refused. `replica_state_machine` lists the actions.
 VALID_PREVIOUS_STATES: Final = {
     ReplicaState.NEW: {ReplicaState.NON_EXISTENT},
     ReplicaState.ONLINE: {

@@ -1,4 +1,4 @@
-"""Handles topics that are created, get more partitions, or are to be deleted."""
+"""Handles topics that are created, get more partitions, or must be deleted."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def on_topic_deletion_change(parts: ControllerParts, random: Random) -> No
     watch = parts.watch(TopicDeletionChange())
     requested = await parts.store.requests.topic_deletions(watch)
     if not all(map(context.has_topic, requested)):
-        # It may be so new that its own event still waits. Kafka drops the request then.
+        # A topic may be so new that its own event still waits. Kafka drops the request then.
         await on_topic_change(parts, random)
     known = [topic for topic in requested if context.has_topic(topic)]
     useless = [topic for topic in requested if topic not in known]
@@ -109,8 +109,8 @@ async def on_topic_deletion_change(parts: ControllerParts, random: Random) -> No
 async def on_stop_replica_response(parts: ControllerParts, event: StopReplicaResponse) -> None:
     """Handle the result of deleting replicas.
 
-    A response of an earlier broker epoch is ignored: the broker's end was handled, and the command
-    was sent again after its restart.
+    A response of an earlier broker epoch is ignored: the broker's failure was handled, and the
+    command was sent again after its restart.
     """
     if event.command.broker_epoch != parts.context.broker_epochs.get(event.broker_id):
         return
