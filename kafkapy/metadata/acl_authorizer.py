@@ -1,12 +1,11 @@
-"""May this principal do that? Kafka's rules (`kafka.security.authorizer.AclAuthorizer`) over the
-entries in force.
+"""Authorization by ACLs, with Kafka's rules (`kafka.security.authorizer.AclAuthorizer`).
 
-A super user may do everything. Else a matching DENY refuses, then a matching ALLOW allows; where no
-entry at all is about a resource, `allow.everyone.if.no.acl.found` decides. Entries about a resource
-are those of its own name, of `*` and of every prefix of its name.
+A super user may do everything. Otherwise a matching DENY refuses, then a matching ALLOW allows. If
+a resource has no entries, `allow.everyone.if.no.acl.found` decides. The entries of a resource are
+those of its own name, of `*` and of every prefix of its name.
 
-A look-up does not walk the entries: it costs two dictionary reads, and one for each different
-length that a prefix of that kind has.
+A look-up does not scan the entries: it costs two dictionary reads, and one for each distinct length
+of the prefixes of that kind.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ _NOTHING: Final[frozenset[Operation]] = frozenset()
 
 
 def parse_super_users(text: str) -> frozenset[str]:
-    """`super.users`: principals between semicolons, for a certificate's name has commas.
+    """Parse `super.users`: principals between semicolons, because certificate names have commas.
 
     Raises:
-        ConfigError: one is not Type:name.
+        ConfigError: a principal is not Type:name.
     """
     users = frozenset(user.strip() for user in text.split(";") if user.strip())
     for user in users:
@@ -57,7 +56,7 @@ def parse_super_users(text: str) -> frozenset[str]:
 class AclAuthorizer:
     """The entries in force, by resource. `update` replaces those of one resource.
 
-    Super users never change. A decision holds while `version` is the same.
+    Super users never change. A decision is valid while `version` is the same.
     """
 
     def __init__(self, super_users: Iterable[str] = (), allow_if_none_found: bool = False) -> None:
@@ -65,11 +64,11 @@ class AclAuthorizer:
         self._allow_if_none_found = allow_if_none_found
         self.acls: dict[ResourcePattern, Entries] = {}
         self.version = 0
-        # How many prefixes of a kind have a length.
+        # The number of prefixes, by kind and length.
         self._prefix_lengths: dict[ResourceKind, Counter[int]] = {}
 
     def update(self, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> None:
-        """These, and no others, are the entries of a literal name or a prefix."""
+        """Replace all entries of a literal name or a prefix."""
         self.version += 1
         was_there = pattern in self.acls
         now = frozenset(entries)
@@ -88,7 +87,7 @@ class AclAuthorizer:
     def is_allowed(
         self, principal: str, host: str, operation: Operation, kind: ResourceKind, name: str
     ) -> bool:
-        """Whether `principal`, at the address `host`, may do `operation` with a resource."""
+        """Whether `principal`, at the address `host`, may perform `operation` on a resource."""
         if principal in self._super_users:
             return True
         enough = _IMPLIED_BY.get(operation, _NOTHING)
@@ -111,8 +110,9 @@ class AclAuthorizer:
     def is_allowed_for_any(
         self, principal: str, host: str, operation: Operation, kind: ResourceKind
     ) -> bool:
-        """Whether there is a resource of this kind that `principal` may do `operation` with
-        (`authorizeByResourceType`). It walks all entries: for what is asked once by a client."""
+        """Whether `principal` may perform `operation` on any resource of this kind
+        (`authorizeByResourceType`). Scans all entries: only for checks that a client causes
+        once."""
         if principal in self._super_users:
             return True
         found: dict[Permission, set[ResourcePattern]] = {
@@ -144,7 +144,7 @@ class AclAuthorizer:
             if entries is not None:
                 yield entries
         for length in self._prefix_lengths.get(kind, ()):
-            # A longer one would only give the name itself once more.
+            # A longer prefix would only look up the name itself again.
             if length <= len(name):
                 prefix = ResourcePattern(kind, name[:length], PatternType.PREFIXED)
                 entries = acls.get(prefix)
@@ -153,7 +153,7 @@ class AclAuthorizer:
 
 
 def _is_denied(allowed: ResourcePattern, denied: set[ResourcePattern]) -> bool:
-    """Whether all that is allowed by a pattern is denied by another one."""
+    """Whether everything that a pattern allows is denied by another pattern."""
     name = allowed.name or ""
     if allowed.pattern is PatternType.LITERAL and allowed in denied:
         return True

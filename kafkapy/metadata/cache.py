@@ -8,7 +8,7 @@ from kafkapy.metadata.image import MetadataImage, apply_update
 
 
 class MetadataCache:
-    """Holds the image; only UpdateMetadata moves it. Readers take `image` once and keep it."""
+    """Holds the image; only UpdateMetadata replaces it. Readers read `image` once and keep it."""
 
     __slots__ = ("image",)
 
@@ -16,6 +16,6 @@ class MetadataCache:
         self.image = MetadataImage()
 
     def apply(self, command: UpdateMetadataCommand) -> tuple[MetadataImage, list[TopicPartition]]:
-        """Swap in the image after `command`; it, and the partitions that are gone."""
+        """Apply `command`. Returns the new image and the removed partitions."""
         self.image, deleted = apply_update(self.image, command)
         return self.image, deleted

@@ -54,7 +54,7 @@ class InvalidRequest(ConfigError):
 
 
 class ClientInformation(NamedTuple):
-    """The fields of a client that `match` selects by, in its words."""
+    """The fields of a client that `match` selects by, under their names in `match`."""
 
     client_instance_id: str
     client_id: str
@@ -78,7 +78,7 @@ class Subscription(NamedTuple):
 
 
 class Requested(NamedTuple):
-    """The metrics that one client is to push, by sorted prefixes, and the time between pushes."""
+    """The metrics that one client must push, by sorted prefixes, and the time between pushes."""
 
     metrics: tuple[str, ...]
     interval_ms: int
@@ -88,7 +88,7 @@ def parse_subscription(configs: Mapping[str, str]) -> Subscription:
     """Parse and validate the configs of one resource.
 
     Raises:
-        ConfigError: in Kafka's words.
+        ConfigError: a config is invalid; the message is Kafka's.
     """
     for name in configs:
         if name not in CLIENT_METRICS_CONFIGS.keys:

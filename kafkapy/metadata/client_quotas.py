@@ -1,8 +1,9 @@
-"""Which quota is in force for which client (KIP-13, KIP-55; `kafka.server.ClientQuotaManager`).
+"""Client quotas, and the one in force for each client (KIP-13, KIP-55;
+`kafka.server.ClientQuotaManager`).
 
 A quota is set for a user, for a client id, for both together, or for the default of either. The
-most specific one counts. Whoever it makes share one - all clients of a user, all users of a client
-id - is counted together, and `Tags` names them.
+most specific one applies. Clients that share a quota (all clients of a user, all users of a client
+id) are counted together, and `Tags` identifies them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ WHOLE: Final = (QuotaKind.PRODUCE, QuotaKind.FETCH)
 
 
 class Default(Enum):
-    """The name of the default entity, which no user's or client's name is."""
+    """The name of the default entity, different from the names of all users and clients."""
 
     DEFAULT = "<default>"
 
@@ -38,15 +39,15 @@ Name = str | Default | None  # None: the entity has no such part
 
 
 class Tags(NamedTuple):
-    """Clients counted together: a user, a client id, or a pair; "" where that part is not told
-    apart."""
+    """Clients counted together: a user, a client id, or a pair; "" for a part that is not
+    distinguished."""
 
     user: str
     client_id: str
 
 
 class Limit(NamedTuple):
-    """A quota a second (bytes, percent of a thread, mutations) and who shares it."""
+    """A quota a second (bytes, percent of a thread, mutations), and the clients that share it."""
 
     tags: Tags
     per_second: float
@@ -56,7 +57,7 @@ def limits_of(configs: Mapping[str, str]) -> dict[QuotaKind, float]:
     """The quotas among an entity's configs.
 
     Raises:
-        ConfigError: one of them is no number, or no whole one where bytes are counted.
+        ConfigError: a quota is not a number, or not an integer where bytes are counted.
     """
     found = {}
     for kind in QuotaKind:
@@ -71,7 +72,7 @@ def limits_of(configs: Mapping[str, str]) -> dict[QuotaKind, float]:
 
 
 def _long(text: str) -> float:
-    """A whole number, as large as Kafka's may be. Windows of a larger one would be infinite."""
+    """An integer of 64 bits, as in Kafka. Windows of a larger one would be infinite."""
     number = int(text)
     if not -(2**63) <= number < 2**63:
         raise ValueError(text)
@@ -88,15 +89,14 @@ class QuotaTable:
         return len(self._limits)
 
     def set(self, user: Name, client_id: Name, per_second: float | None) -> None:
-        """Set an entity's quota, or take it away."""
+        """Set an entity's quota, or remove it."""
         if per_second is None:
             self._limits.pop((user, client_id), None)
         else:
             self._limits[user, client_id] = per_second
 
     def find(self, user: str, client_id: str) -> Limit | None:
-        """The quota of a client, if any. Without a client id none of those that
-        are for client ids does."""
+        """The quota of a client, if any. Quotas of client ids do not apply without a client id."""
         levels: tuple[tuple[Name, Name], ...] = (
             (user, client_id),
             (user, DEFAULT),

@@ -1,8 +1,8 @@
 """The series that clients have pushed, in Prometheus' text format.
 
-Deltas are added up, because Prometheus' counters only grow. What clients push is bounded by its
-memory, of each client and of all: what does not fit is dropped and counted. A series ends with its
-client, or when three pushes of it lack the series.
+Deltas are added up, because Prometheus' counters only grow. The memory of series is bounded, for
+each client and for all. Points that do not fit are dropped and counted. A series ends with its
+client, or when three successive pushes of the client lack the series.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ClientSeries:
         return self._clients.keys()
 
     def push(self, client_id: Uuid, points: Iterable[Point]) -> None:
-        """Take one push of a client."""
+        """Add one push of a client."""
         client = self._clients.setdefault(client_id, _Client())
         client.pushes += 1
         for point in points:
@@ -78,7 +78,7 @@ class ClientSeries:
             self._end(client_id, client, key)
 
     def keep(self, client_ids: Collection[Uuid]) -> None:
-        """End the series of all clients but these."""
+        """End the series of all clients except these."""
         for client_id in [each for each in self._clients if each not in client_ids]:
             client = self._clients.pop(client_id)
             for key in list(client.keys):
@@ -87,7 +87,7 @@ class ClientSeries:
     def _take(self, client_id: Uuid, client: _Client, point: Point) -> None:
         family = self._families.get(point.name)
         if family is not None and family.kind != point.kind:
-            family.kind = "untyped"  # of no client, so that none decides for the others
+            family.kind = "untyped"  # so that no client decides for the others
         series = None if family is None else family.series.get((client_id, point.labels))
         size_bytes = _size_bytes(point)
         more_bytes = size_bytes if series is None else size_bytes - series.size_bytes
@@ -132,7 +132,7 @@ class ClientSeries:
 
 def _size_bytes(point: Point) -> int:
     buckets = len(point.value.counts) if isinstance(point.value, Histogram) else 0
-    # A letter that is not ASCII takes up to four bytes, and all others of its text too.
+    # A character that is not ASCII takes up to four bytes, and so do all others of its text.
     letters = len(point.name) + len(point.labels)
     width = 1 if point.labels.isascii() else 4
     return SERIES_BYTES + letters * width + buckets * _BUCKET_BYTES

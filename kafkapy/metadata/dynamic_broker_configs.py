@@ -1,6 +1,6 @@
 """Changes of broker configs while brokers run (`kafka.server.DynamicBrokerConfig`).
 
-Keys that no table knows are custom configs of plug-ins: they are stored as given.
+Keys that are in no table are custom configs of plug-ins: they are stored as given.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafkapy.common.topic_configs import TOPIC_CONFIGS
 
 _LISTENER_KEY: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
-# Of a listener that is served; all else of it stays until a restart.
+# Configs of a served listener that may change; its others stay until a restart.
 TLS_STORES: Final = frozenset(
     {
         "ssl.keystore.type",
@@ -72,7 +72,7 @@ _LISTENER: Final = frozenset(
         "ssl.client.auth",
     }
 )
-# Which listeners there are.
+# The configs that define the listeners.
 LISTENER_SETS: Final = frozenset(
     {"listeners", "advertised.listeners", "listener.security.protocol.map"}
 )
@@ -113,7 +113,7 @@ _OTHERS: Final = frozenset(
         "remote.fetch.max.wait.ms",
     }
 )
-# Dynamic only: no table of static configs knows them.
+# Dynamic only: not in any table of static configs.
 _QUOTA_CONFIGS: Final = ConfigDef(
     ConfigKey(name, ConfigType.LONG, 2**63 - 1, *at_least(0))
     for name in (
@@ -133,14 +133,14 @@ ALL_DYNAMIC: Final = (
 
 
 def base_name(name: str) -> str:
-    """The config behind `listener.name.<listener>.<config>`; other names are their own."""
+    """The config behind `listener.name.<listener>.<config>`; other names are unchanged."""
     match = _LISTENER_KEY.fullmatch(name)
     return match.group(1) if match else name
 
 
 def of_listeners_at_start(configs: Mapping[str, str], *, stores: bool) -> dict[str, str]:
-    """A broker's own configs that decide which listeners it starts with, and how they are secured;
-    with their TLS stores, or without."""
+    """A broker's own configs that define its listeners at start, and their security; with their TLS
+    stores, or without."""
     return {
         name: text
         for name, text in configs.items()
@@ -156,7 +156,7 @@ def validate_dynamic_configs(
     per_broker: bool,
     current: Mapping[str, ConfigValue],
 ) -> None:
-    """Refuse what cannot be set while the broker runs; `current` holds the values in force.
+    """Refuse configs that cannot be set while the broker runs; `current` has the values in force.
 
     Raises:
         ConfigError: names the keys, or the key with its value and what is allowed.
@@ -183,12 +183,12 @@ def validate_dynamic_configs(
 def fixed_of_listeners(
     listeners: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """By listener of these names, the keys that would change and that it keeps until a restart: all
-    but its stores and limits (`DynamicListenerConfig.validateReconfiguration`).
+    """The changed keys of each of these listeners that take effect only at a restart: all except
+    its stores and limits (`DynamicListenerConfig.validateReconfiguration`).
 
     Raises:
-        ConfigError: such a key changes with a config of all listeners. Kafka compares them then
-            only; a change of nothing else is accepted, and takes effect when the broker restarts.
+        ConfigError: such a key changes together with a config of all listeners. Kafka compares
+            them only then; otherwise the change is accepted, and takes effect at a restart.
     """
     changed = _changed(before, after)
     found = {}
@@ -207,7 +207,7 @@ def fixed_of_listeners(
 
 
 def of_new_listeners(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """The configs of all listeners that change, and that served listeners do not take over."""
+    """The changed configs of all listeners that served listeners do not adopt."""
     return [key for key in _changed(before, after) if key in _OF_NEW_LISTENERS]
 
 
@@ -217,7 +217,7 @@ def check_values_of_listeners(
     after: Mapping[str, str],
     definitions: ConfigDef,
 ) -> None:
-    """Refuse values of the listeners of these names, and of their mechanisms, that cannot be read.
+    """Refuse invalid values of these listeners, and of their mechanisms.
 
     Raises:
         ConfigError: names the key, its value and what is allowed.
@@ -244,7 +244,8 @@ def _only_per_broker(name: str) -> bool:
 
 
 def _refuse(message: str, names: Iterable[str], collection: str = "Set") -> None:
-    """`collection` is the word for it in Kafka's message, Scala's."""
+    """Raise ConfigError for these names. `collection` is the Scala collection in Kafka's
+    message."""
     found = sorted(names)
     if found:
         raise ConfigError(f"{message}: {collection}({', '.join(found)})")
@@ -265,7 +266,7 @@ def _check_value(
 
 
 def _check_thread_count(name: str, value: int, now: int) -> None:
-    """Thread counts move by steps between half and double (`DynamicThreadPool`)."""
+    """Refuse thread counts below half or above double the current one (`DynamicThreadPool`)."""
     problem = None
     if value <= 0:
         problem = "value should be at least 1"

@@ -23,15 +23,15 @@ logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 def without_passwords(configs: Mapping[str, str]) -> dict[str, str]:
-    """For the log."""
+    """The configs for the log, with hidden passwords."""
     return {k: HIDDEN if is_password(k) else v for k, v in configs.items()}
 
 
 class DynamicPasswords:
-    """Fixed: the secrets that a broker has, and chance."""
+    """Encodes and decodes passwords with the secrets of a broker, which do not change."""
 
     def __init__(self, properties: Mapping[str, str], random_bytes: RandomBytes) -> None:
-        """From the properties of the broker.
+        """Read the secrets from the properties of the broker.
 
         Raises:
             ConfigError: names the property of `password.encoder.*` and what is wrong with it.
@@ -49,7 +49,7 @@ class DynamicPasswords:
         """Configs as they are stored.
 
         Raises:
-            ConfigError: there are passwords, and no secret or no `cryptography`.
+            ConfigError: the configs have passwords, but the secret or `cryptography` is missing.
         """
         if self._encoder is not None:
             return encoded(configs, self._encoder, self._random_bytes)
@@ -58,8 +58,8 @@ class DynamicPasswords:
         return dict(configs)
 
     def plain(self, stored: Mapping[str, str]) -> dict[str, str]:
-        """Configs as they are meant. A password that cannot be decoded is left out, and named in
-        the log: what the properties say counts then."""
+        """Configs with decoded passwords. A password that cannot be decoded is left out and logged.
+        Then the value in the properties applies."""
         configs = {}
         for name, value in stored.items():
             if not is_password(name):
@@ -79,11 +79,11 @@ class DynamicPasswords:
         return self._encoder.decode(value)
 
     def encoded_anew(self, stored: Mapping[str, str]) -> dict[str, str] | None:
-        """Configs whose passwords were encoded under the old secret, under the present one; None
-        if there are none.
+        """Configs with passwords of the old secret encoded with the present one; None if no
+        password is of the old secret.
 
         Raises:
-            ConfigError: there are some, and there is no present secret.
+            ConfigError: a password is of the old secret, and no present secret is configured.
         """
         if self._former is None:
             return None
@@ -91,6 +91,6 @@ class DynamicPasswords:
         for name in filter(is_password, stored):
             try:
                 found[name] = self._former.decode(stored[name])
-            except ConfigError as error:  # the old secret may have outlived its use
+            except ConfigError as error:  # the old secret may no longer be in use
                 logger.debug("%s is not of the old secret: %s", name, error)
         return {**stored, **self.encoded(found)} if found else None

@@ -1,5 +1,5 @@
-"""Configs of groups (KIP-848, KIP-932), in which a broker's `group.*` configs give the defaults and
-the bounds (`org.apache.kafka.coordinator.group.GroupConfig`).
+"""Configs of groups (KIP-848, KIP-932), whose defaults and bounds are the broker's `group.*`
+configs (`org.apache.kafka.coordinator.group.GroupConfig`).
 
 A key's value: the group's own, else that of its broker key (`group.` and its name), else its
 default.
@@ -140,8 +140,8 @@ def validate_group_configs(
 def bounded_group_configs(
     configs: Mapping[str, str], layers: BrokerConfigLayers
 ) -> dict[str, ConfigValue]:
-    """A group's own configs, parsed, and brought within the bounds of this broker: those of the
-    broker that validated them may be others.
+    """A group's own configs, parsed, and limited to the bounds of this broker. The broker that
+    validated them may have had other bounds.
 
     Raises:
         ConfigError: a key is unknown, or a value is not of its type.

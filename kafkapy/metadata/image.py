@@ -1,6 +1,6 @@
-"""An immutable picture of the cluster as this broker knows it.
+"""An immutable image of the cluster, as this broker received it from the controller.
 
-UpdateMetadata makes a new image and readers keep theirs, so one answer never mixes two states.
+UpdateMetadata creates a new image and readers keep theirs, so one answer never mixes two states.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafkapy.common.uuid import ZERO_UUID, Uuid
 
 
 class PartitionImage(NamedTuple):
-    """One partition: who leads it and who has it."""
+    """One partition: its leader, ISR and replicas."""
 
     partition: int
     leader: int
@@ -60,14 +60,14 @@ class MetadataImage:
         return None if name is None else self.topics[name]
 
     def topic_name(self, name: str | None, topic_id: Uuid) -> str | None:
-        """The topic that a request's row means: an id counts, and a name only without one.
+        """The name of the topic in a request's row: by its id, or by name if it has no id.
 
-        To be resolved and then authorized with each request: an id may become known at any time.
+        Resolve and then authorize it with each request: an id may become known at any time.
         """
         return name if topic_id.is_zero else self.topic_names_by_id.get(topic_id)
 
     def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
-        """Where a live broker has a listener."""
+        """The endpoint of a live broker's listener."""
         broker = self.brokers.get(broker_id)
         return None if broker is None else broker.endpoint(listener)
 
@@ -118,7 +118,7 @@ def _update_topic(
     if before is not None:
         if topic_id.is_zero:
             topic_id = before.topic_id
-        # Another id is another topic of that name: nothing of the old one is true of it.
+        # Another id is another topic of that name: no state of the old topic applies to it.
         if before.topic_id in (topic_id, ZERO_UUID):
             partitions.update(before.partitions)
     for row in rows:

@@ -1,8 +1,8 @@
 """Metrics of clients in OpenTelemetry's format (OTLP), read as data points with Prometheus' names.
 
-Names and units follow the rules by which Prometheus itself takes OTLP: words joined by `_`, the
-unit as the last word, `_total` at the end of counters. Points that Prometheus has no kind for here
-(summaries, exponential histograms) are counted as dropped.
+Names and units follow Prometheus' own rules for OTLP: words joined by `_`, the unit as the last
+word, `_total` at the end of counters. Points of other kinds (summaries, exponential histograms) are
+counted as dropped.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _PER_UNITS: Final[Mapping[str, str]] = {
 
 
 class Histogram(NamedTuple):
-    """Counts of buckets, those of smaller ones included, with their upper bounds."""
+    """Cumulative counts of buckets, with their upper bounds."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
@@ -87,8 +87,8 @@ class Point(NamedTuple):
 
 
 class Pushed(NamedTuple):
-    """The points of one push, and the number of those that were dropped; what is beyond
-    `ELEMENTS_MAX` or `PUSH_LABEL_CHARS_MAX` counts as one."""
+    """The points of one push, and the number of dropped points. All points beyond `ELEMENTS_MAX` or
+    `PUSH_LABEL_CHARS_MAX` count as one."""
 
     points: list[Point]
     dropped: int
@@ -123,7 +123,7 @@ def read_points(data: bytes, client_labels: Mapping[str, str]) -> Pushed:
 
 
 def _elements(parsed: MetricsData, client_labels: Mapping[str, str]) -> Iterator[Point | int]:
-    """The points, 1 for each that is dropped, and 0 for what has points."""
+    """The points, 1 for each dropped one, and 0 for each container of points."""
     for of_resource in parsed.resource_metrics:
         yield 0
         resource = _labels_of(of_resource.resource.attributes)
@@ -168,7 +168,7 @@ def _histogram(point: HistogramDataPoint) -> Histogram | None:
 
 
 def metric_name(name: str, unit: str, kind: str) -> str:
-    """Prometheus' name of a metric; "" if nothing is left of it."""
+    """Prometheus' name of a metric; "" if no word remains."""
     words = [word for word in _NOT_OF_WORDS.split(name[: 2 * NAME_CHARS_MAX]) if word]
     main, _, per = unit.partition("/")
     for word in (_unit(main, _UNITS), per and f"per_{_unit(per, _PER_UNITS)}"):
@@ -207,7 +207,7 @@ def _label_name(name: str) -> str:
 
 
 def label_text(labels: Mapping[str, str]) -> str:
-    """Labels as Prometheus writes them, sorted; empty values are left out, as they mean nothing."""
+    """Labels as Prometheus writes them, sorted; empty values are left out."""
     return ",".join(
         f'{name}="{_escaped(value)}"' for name, value in sorted(labels.items()) if value
     )

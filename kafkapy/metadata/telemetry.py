@@ -1,7 +1,8 @@
-"""Clients that push metrics (KIP-714): what each may push, and when (`ClientMetricsManager`).
+"""Subscriptions and pushes of clients that push metrics (KIP-714, `ClientMetricsManager`).
 
-An instance is one client, by the id that a broker gave it. At most `INSTANCES_MAX` are kept, those
-that were used last; one is forgotten when it has been silent for three intervals, or a minute.
+An instance is one client, by the id that a broker assigned to it. At most `INSTANCES_MAX` instances
+are kept, the most recently used ones. An instance is removed after three intervals, and at least a
+minute, without a request.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _INTERVALS_OF_SILENCE: Final = 3
 _CHECK_INTERVAL_MS: Final = 10_000
 _NEVER: Final = -(1 << 62)
 _RESERVED_IDS: Final = frozenset({Uuid(bytes(16)), Uuid(bytes(15) + b"\1")})
-# After these, a client is to request its subscriptions at once.
+# After these errors, a client requests its subscriptions at once.
 _REQUEST_AGAIN: Final = (
     ErrorCode.UNKNOWN_SUBSCRIPTION_ID,
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
@@ -40,7 +41,7 @@ COMPRESSION_TYPES: Final = range(5)
 
 
 class Push(NamedTuple):
-    """The fields of a PushTelemetry request that decide."""
+    """The fields of a PushTelemetry request that are checked."""
 
     subscription_id: int
     is_terminating: bool
@@ -50,7 +51,7 @@ class Push(NamedTuple):
 
 @dataclass(slots=True)
 class Instance:
-    """One client. Its times begin anew when the subscriptions change."""
+    """One client. Its times are reset when the subscriptions change."""
 
     client: ClientInformation
     version: int
@@ -92,7 +93,7 @@ class ClientTelemetry:
     def get(
         self, now_ms: int, instance_id: Uuid, client: ClientInformation
     ) -> tuple[Uuid, Instance]:
-        """The subscriptions of a client; a zero id gets a new one. `client` needs no id.
+        """The subscriptions of a client; a zero id is replaced by a new one. `client` needs no id.
 
         Raises:
             ApiError: THROTTLING_QUOTA_EXCEEDED.
@@ -114,7 +115,7 @@ class ClientTelemetry:
         """Check a push.
 
         Raises:
-            ApiError: INVALID_REQUEST (its id, or it follows one that was terminating),
+            ApiError: INVALID_REQUEST (a reserved id, or a push after the last one),
                 THROTTLING_QUOTA_EXCEEDED, UNKNOWN_SUBSCRIPTION_ID, UNSUPPORTED_COMPRESSION_TYPE or
                 TELEMETRY_TOO_LARGE.
         """
@@ -159,7 +160,7 @@ class ClientTelemetry:
         raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message)
 
     def _instance(self, now_ms: int, instance_id: Uuid, client: ClientInformation) -> Instance:
-        """The instance of a client, by the subscriptions of now."""
+        """The instance of a client, with the current subscriptions."""
         instance = self.instances.get(instance_id)
         if instance is None or instance.version != self._version:
             client = client._replace(client_instance_id=str(instance_id))
@@ -178,8 +179,8 @@ class ClientTelemetry:
         return instance
 
     def expire(self, now_ms: int) -> bool:
-        """Forget silent instances, at most every few seconds. Returns whether any was forgotten
-        since the last call.
+        """Remove silent instances, at most every few seconds. Returns whether any was removed since
+        the last call.
         """
         if now_ms >= self._next_check_ms:
             self._next_check_ms = now_ms + _CHECK_INTERVAL_MS
@@ -192,7 +193,8 @@ class ClientTelemetry:
 
 
 def _subscription_id(instance_id: Uuid, requested: Requested) -> int:
-    """Differs when the metrics or the interval do, and is the same on every broker."""
+    """The id of a subscription. It differs for other metrics or another interval, and is the same
+    on every broker."""
     text = f"[{', '.join(requested.metrics)}]{requested.interval_ms}"
     high, low = instance_id[:8], instance_id[8:]
     mixed = int.from_bytes(high, "big") ^ int.from_bytes(low, "big")

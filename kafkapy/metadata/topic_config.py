@@ -135,7 +135,7 @@ def topic_config_entries(
 def broker_config_entries(
     layers: BrokerConfigLayers, names: Collection[str] | None = None
 ) -> list[ConfigEntry]:
-    """A named broker's configs: the whole table and whatever else was given, sorted by name."""
+    """A named broker's configs: the listed keys of the table and all given keys, sorted by name."""
     given = layers.given()
     listed = [n for n, key in layers.definitions.keys.items() if key.listed is Listed.ALWAYS]
     wanted = sorted({*listed, *given})
@@ -164,7 +164,7 @@ def _broker_entry(name: str, layers: BrokerConfigLayers, given: Mapping[str, str
     key = layers.definitions.keys.get(base_name(name))
     if key is not None and key.listed is Listed.AS_PLUG_INS:
         key = None
-    # A key that nothing knows may well be a secret, so it is not shown.
+    # An unknown key may be a secret, so its value is not shown.
     sensitive = name not in QUOTAS if key is None else key.sensitive
     group = next((g for g in _UNIT_GROUPS if name in g and not _is_scheduler(name)), (name,))
     if base_name(name) != name:
@@ -195,7 +195,8 @@ def _type_of(name: str, key: ConfigKey | None) -> ConfigType | None:
 
 
 def _is_scheduler(name: str) -> bool:
-    """`log.flush.scheduler.interval.ms` backs `log.flush.interval.ms`, but stands for itself."""
+    """Whether a key is `log.flush.scheduler.interval.ms`, a synonym of `log.flush.interval.ms` that
+    has no other synonyms itself."""
     return name == "log.flush.scheduler.interval.ms"
 
 
@@ -230,8 +231,8 @@ def _layered(
 
 
 def _drop_until(name: str, synonyms: list[ConfigSynonym]) -> tuple[ConfigSynonym, ...]:
-    """The list from the first synonym of that very name on: as Kafka does, so that for example
-    server.properties' `log.retention.hours` alone does not count as a source of retention.ms."""
+    """The list from the first synonym with this name on, as in Kafka. For example, only
+    `log.retention.hours` in server.properties does not count as a source of retention.ms."""
     for i, synonym in enumerate(synonyms):
         if synonym.name == name:
             return tuple(synonyms[i:])
