@@ -53,10 +53,10 @@ _ANSWERS: Final = {
     ErrorCode.DUPLICATE_SEQUENCE_NUMBER: _Next.DONE,  # the first attempt was written
     ErrorCode.MESSAGE_TOO_LARGE: _Next.HALVE,
     ErrorCode.RECORD_LIST_TOO_LARGE: _Next.HALVE,
-    # The log lost earlier batches in an unclean election: start again, as Java's producer.
+    # The log lost earlier batches in an unclean election: start again, as Java's producer does.
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: _Next.NEW_IDENTITY,
     ErrorCode.UNKNOWN_PRODUCER_ID: _Next.NEW_IDENTITY,
-    ErrorCode.BROKER_NOT_AVAILABLE: _Next.AGAIN,  # the leader is gone from the metadata
+    ErrorCode.BROKER_NOT_AVAILABLE: _Next.AGAIN,  # the leader is not in the metadata
 }
 _REFUSED_LOGINS: Final = (
     ErrorCode.SASL_AUTHENTICATION_FAILED,
@@ -130,11 +130,11 @@ class BatchProducer:
         """Queue a batch, and send it as soon as the one before it is acknowledged.
 
         Raises:
-            DeliveryError: this batch or one before was refused, or not accepted in time.
+            DeliveryError: this batch or an earlier one was refused, or not accepted in time.
         """
         self.put(topic_partition, batch)
         self._turn(self._place(topic_partition))
-        while len(self._queues[topic_partition]) > 1:  # one before it is tried again
+        while len(self._queues[topic_partition]) > 1:  # an earlier batch is tried again
             self._turn(self._place(topic_partition))
 
     def put(self, topic_partition: TopicPartition, batch: ReadyBatch) -> None:
@@ -144,15 +144,13 @@ class BatchProducer:
         self._queues.setdefault(topic_partition, deque()).append(waiting)
 
     def flush(self) -> None:
-        """Send all and wait until all are acknowledged. Raises DeliveryError."""
+        """Send all batches and wait until they are acknowledged. Raises DeliveryError."""
         while self._queues:
             for broker in {self._place(each) for each in self._queues}:
                 self._turn(broker)
 
     def abandon(self) -> None:
-        """Stop sending, and wait for outstanding responses, so that a transaction can be ended
-        then.
-        """
+        """Stop sending, and wait for outstanding responses, so that a transaction can then end."""
         self._queues.clear()
         for leader, (request, _) in self._under_way.items():
             self._answers(leader, request)
@@ -166,9 +164,9 @@ class BatchProducer:
         return self._leader(topic_partition) if asked is None else asked
 
     def _leader(self, topic_partition: TopicPartition) -> int:
-        """The leader of a partition with a batch. If the topic is gone, the leader is searched
-        until the batch expires, as in Kafka, because a broker that has just started may know no
-        topics.
+        """The leader of a partition with a batch. If the topic is missing, the leader is searched
+        until the batch expires, as in Kafka, because a broker that has just started may have no
+        topics in its metadata.
         """
         deadline_s = self._queues[topic_partition][0].deadline_s
         while True:
@@ -204,7 +202,7 @@ class BatchProducer:
             waiting.tries += 1
             topic, index = topic_partition
             data = topics.setdefault(topic, TopicProduceData(name=topic)).partition_data
-            # A bytearray is sent as well as what is read.
+            # The encoder accepts a bytearray, too.
             row = PartitionProduceData(index=index, records=waiting.data)  # type: ignore[arg-type]
             data.append(row)
         if self._transaction is not None:
@@ -227,8 +225,8 @@ class BatchProducer:
             raise DeliveryError(error.message) from None
 
     def _identify(self, topic_partition: TopicPartition, waiting: _Waiting) -> None:
-        """Assign a batch's producer id and sequence, unless it has those of an earlier attempt:
-        that may have been written, and only they show it to the leader.
+        """Assign a batch's producer id and sequence, unless it has those of an earlier attempt.
+        That attempt may have been written, and the leader detects duplicates by these two only.
         """
         if self._identity is None:
             self._identity = self._new_identity()
@@ -268,7 +266,7 @@ class BatchProducer:
     def _answers(
         self, leader: int, request: ProduceRequest
     ) -> dict[TopicPartition | None, tuple[ErrorCode, str]]:
-        """The response for each partition; under None, that for the others."""
+        """The response for each partition; under None, the one for all other partitions."""
         try:
             response = self._cluster.request(
                 request, broker_id=leader, min_version=_FIRST_VERSION, max_version=_LAST_VERSION

@@ -1,4 +1,4 @@
-"""One connection to one broker: requests out, responses in, versions agreed.
+"""One connection to one broker: requests, responses, and the negotiation of versions.
 
 The channel is blocking and has at most one request in flight. A failed exchange closes it, because
 later responses could not be matched. A request may be sent ahead of the call that reads its
@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersio
 from kafkapy.protocol.schema import Message
 
 CLIENT_SOFTWARE_NAME: Final = "kafkapy"
-# Fetches are bounded far below this; the first bytes of HTTP and of a TLS alert read as more.
+# Fetches are far smaller; the first bytes of HTTP and of a TLS alert read as a larger size.
 RESPONSE_BYTES_MAX: Final = 1 << 28
 _SIZE: Final = struct.Struct(">i")
 
@@ -36,7 +36,7 @@ def zeroed(size: int) -> memoryview:
 
 
 class Channel:
-    """A connection, its peer's name for messages, and the versions the peer speaks."""
+    """A connection, its peer's name for messages, and the versions that the peer supports."""
 
     def __init__(
         self, transport: Transport, peer: str, client_id: str, allocate: Allocate = zeroed
@@ -44,7 +44,7 @@ class Channel:
         self.peer = peer
         self.closed = False
         self.owed: Message | None = None  # the request that was sent ahead
-        self.renew_at_s: float | None = None  # when its login is to be renewed (KIP-368)
+        self.renew_at_s: float | None = None  # when its login must be renewed (KIP-368)
         self.api_versions: dict[int, tuple[int, int]] = {}
         self._transport = transport
         self._client_id = client_id
@@ -78,10 +78,10 @@ class Channel:
     def version_for(
         self, request: Message, min_version: int | None = None, max_version: int | None = None
     ) -> int:
-        """The highest version that both sides speak, within the given bounds.
+        """The highest version that both sides support, within the given bounds.
 
         Raises:
-            ApiError: UNSUPPORTED_VERSION, in the words of `NodeApiVersions`.
+            ApiError: UNSUPPORTED_VERSION, with the message of `NodeApiVersions`.
         """
         key = request.API_KEY
         low = request.MIN_VERSION if min_version is None else min_version

@@ -182,7 +182,7 @@ class Cluster:
     def _ask_metadata(self, request: MetadataRequest) -> ClusterMetadata:
         found = cluster_metadata(self.request(request))
         if not found.brokers:
-            # Its topics would look deleted: it is registered, but was told nothing so far.
+            # The broker is registered, but has no metadata yet: topics would look deleted.
             raise ApiError(
                 ErrorCode.LEADER_NOT_AVAILABLE,
                 f"{self.channel().peer} has just started and knows of no broker yet",
@@ -190,7 +190,7 @@ class Cluster:
         return found
 
     def leader_of(self, topic_partition: TopicPartition) -> int:
-        """The leader's id; waits while there is none.
+        """The leader's id; waits while the partition has none.
 
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION, or the topic's own error;
@@ -351,7 +351,7 @@ class Cluster:
         assert last is not None
         if self._latest is not None:
             raise last
-        # Nothing ever answered: that is a wrong address or a broker that is down, not a failover.
+        # No broker ever answered: the address is wrong or the broker is down, not failing over.
         raise ApiError(
             ErrorCode.BROKER_NOT_AVAILABLE, f"No bootstrap server can be reached. {last.message}"
         ) from last

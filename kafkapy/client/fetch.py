@@ -31,7 +31,7 @@ memory.
 
 MAX_WAIT_MS: Final = 500
 _CONSUMER: Final = -1
-# From version 13 on topics go by id (KIP-516); a topic without one is fetched by name.
+# From version 13 on, requests have topic ids (KIP-516); topics without one are fetched by name.
 _LAST_VERSION_BY_NAME: Final = 12
 _FIRST_VERSION: Final = 4
 
@@ -41,7 +41,7 @@ class FetchedBatches:
     """Whole batches, as on disk.
 
     `aborted_transactions` has (producer id, first offset), with READ_COMMITTED. `next_offset` is
-    that of the following fetch.
+    the start offset of the following fetch.
     """
 
     buffer: memoryview
@@ -62,10 +62,10 @@ def fetch_batches(
 ) -> Iterator[FetchedBatches]:
     """Yield every batch with records in [start_offset, end_offset), in order.
 
-    At most `max_bytes` are held at a time (except for one larger batch), and as many are fetched
-    ahead. Offsets without records, after compaction or deletion, are skipped. `deadline_ms`, on the
-    clock of `time.monotonic`, bounds the whole range; without it each fetch without progress is
-    bounded by the API timeout.
+    At most `max_bytes` are held at a time (except for one larger batch), and as many more are
+    fetched ahead. Offsets without records, after compaction or deletion, are skipped.
+    `deadline_ms`, on the clock of `time.monotonic`, bounds the whole range; without it each fetch
+    without progress is bounded by the API timeout.
 
     Raises:
         ApiError: OFFSET_OUT_OF_RANGE, REQUEST_TIMED_OUT when the range does not become readable in
@@ -92,8 +92,8 @@ def fetch_batches(
                 continue
             fetched = _whole_batches(partition, offset, isolation_level)
             if fetched is None:
-                # The log has nothing between here and its readable end: a gap, unless a quota held
-                # it back.
+                # The log has no records between here and its readable end: a gap, unless a quota
+                # held them back.
                 readable = _readable_end(partition, isolation_level)
                 offset = offset if throttled else max(offset, min(end_offset, readable))
                 continue
@@ -106,7 +106,7 @@ def fetch_batches(
             yield fetched
             limit = deadline_ms or _now_ms() + patience_ms
     finally:
-        if ahead is not None:  # the caller has had enough
+        if ahead is not None:  # the caller stopped before the end
             cluster.forget_ahead(ahead.request, ahead.leader)
 
 
@@ -163,14 +163,14 @@ def _question(
 def _fetch(
     cluster: Cluster, topic_partition: TopicPartition, offset: int, question: _Question
 ) -> tuple[Any | None, bool]:
-    """The partition's response (None: try again, the leader moved or a quota held it back), and
-    whether a quota applied.
+    """The partition's response, and whether a quota applied. None: try again, because the leader
+    moved or a quota held the response back.
     """
     try:
         response = question.answer(cluster)
         code = ErrorCode(response.error_code)
         if code is ErrorCode.NONE and not response.responses:
-            cluster.pause()  # a quota held it back: then there is no row
+            cluster.pause()  # a quota held it back: the response has no row
             return None, True
         if code is ErrorCode.NONE:
             partition = response.responses[0].partitions[0]

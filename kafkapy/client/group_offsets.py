@@ -1,4 +1,4 @@
-"""Commits offsets for a group from outside of it (OffsetCommit)."""
+"""Commits offsets for a group, without membership in it (OffsetCommit)."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def commit_offsets(
                     place = TopicPartition(topic.name, partition.partition_index)
                     raise ApiError(code, f"Group {group}, {place}: {code.name}")
 
-    # A coordinator that moved says so of each partition, which `coordinator_request` does not see.
+    # The errors of a moved coordinator are in the partitions, which `coordinator_request` ignores.
     cluster.retrying(ask)

@@ -68,9 +68,9 @@ _DROPPED: Final = frozenset(
         *("sasl.kerberos.ticket.renew.window.factor", "sasl.kerberos.ticket.renew.jitter"),
     }
 )
-# Ways to come by a token, which we go for librdkafka.
+# Settings for obtaining a token, which kafkapy does for librdkafka.
 _JAVA_LOGIN: Final = ("sasl.oauthbearer.", "sasl.login.", "sasl.client.callback.handler.class")
-_KERBEROS: Final = "sasl.kerberos."  # which are others in librdkafka, though some are named alike
+_KERBEROS: Final = "sasl.kerberos."  # other settings in librdkafka, some with equal names
 _LEVELS: Final = frozenset(f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd"))
 _LEVEL_MAX: Final = 12  # of librdkafka's compression.level, whatever the codec
 _COOPERATIVE: Final = "cooperative-sticky"
@@ -80,7 +80,7 @@ _ASSIGNORS: Final = {
     "StickyAssignor": _COOPERATIVE,
     "CooperativeStickyAssignor": _COOPERATIVE,
 }
-# librdkafka's CRC-32 partitioner would part a topic's keys from where Java's producers put them.
+# librdkafka's CRC-32 partitioner would map keys to other partitions than Java's producers do.
 _PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", "message.timeout.ms": "120000"}
 _CONSUMER_DEFAULTS: Final = {
     "isolation.level": "read_uncommitted",
@@ -125,7 +125,7 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     if strategy is not None:
         names = [name.strip().rpartition(".")[2] for name in strategy.split(",")]
         chosen = [_ASSIGNORS.get(name, name) for name in names]
-        # librdkafka refuses a mixture; Java's consumer, whose default is one, is eager then.
+        # librdkafka refuses a mixture; Java's consumer, whose default is a mixture, is eager then.
         eager = [name for name in chosen if name != _COOPERATIVE]
         config["partition.assignment.strategy"] = ",".join(eager or chosen)
     return config
@@ -147,7 +147,7 @@ def _check_group(properties: Mapping[str, str]) -> None:
 
 
 def _level(name: str, value: str) -> str:
-    """A codec's level of KIP-390, if librdkafka has it."""
+    """A codec's compression level (KIP-390), if librdkafka supports it."""
     try:
         level = int(value)
     except ValueError:
@@ -202,7 +202,7 @@ def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any,
     """The token callback of librdkafka: token, expiry in s, principal, extensions.
 
     The first token is fetched now, because librdkafka would wait ten seconds for it, and not report
-    why there is none. Raises as `client.oauth_login.Tokens.get`.
+    the reason for a failure. Raises as `client.oauth_login.Tokens.get`.
     """
     # Imported only if it is needed: most clients have no tokens.
     from kafkapy.client.oauth_login import TOKENS
@@ -217,7 +217,7 @@ def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any,
 
 
 def _check_kerberos() -> None:
-    """Raises ConfigError: this librdkafka has no GSSAPI."""
+    """Raises ConfigError if this librdkafka has no GSSAPI."""
     from confluent_kafka import KafkaException, Producer
 
     try:

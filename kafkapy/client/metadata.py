@@ -23,7 +23,7 @@ class Broker(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
-    """One partition; `leader` is -1 when there is none, `error` says why."""
+    """One partition; without a leader, `leader` is -1 and `error` has the reason."""
 
     partition: int
     leader: int

@@ -111,7 +111,7 @@ def _ask(
     request = ListOffsetsRequest(
         replica_id=_CONSUMER, isolation_level=isolation_level, topics=list(topics.values())
     )
-    # Version 0 answers with lists of segment starts, which is another question.
+    # Version 0 returns lists of segment base offsets instead.
     low = max(_MIN_VERSION.get(timestamp, 1) for timestamp in timestamps.values())
     try:
         response = cluster.request(request, broker_id=leader, min_version=low)

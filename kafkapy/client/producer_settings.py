@@ -59,7 +59,7 @@ _OTHERS: Final = frozenset(
 )
 _OTHER_PREFIXES: Final = ("ssl.", "sasl.")
 _DELIVERY_TIMEOUT_MS: Final = 120_000
-# Kafka's own partitioners, and whether they pass over keys.
+# Kafka's own partitioners, and whether they ignore keys.
 _PARTITIONERS: Final = {"": False, "DefaultPartitioner": False, "UniformStickyPartitioner": True}
 
 
@@ -83,7 +83,7 @@ class ProducerSettings:
 def producer_settings(properties: Mapping[str, str]) -> ProducerSettings:
     """Read the properties of a producer.
 
-    `acks=0` is treated as 1, because a writer of whole batches waits for each, and so detects
+    `acks=0` is treated as 1, because a writer of whole batches waits for each batch, and so detects
     losses.
 
     Raises:

@@ -59,7 +59,7 @@ def milliseconds(properties: Mapping[str, str], name: str, default: int) -> int:
     """A time in ms, 0 or more, or `default` without the property.
 
     Raises:
-        ConfigError: the value is none.
+        ConfigError: the value is not such a time.
     """
     value = int_property(properties, name, default)
     if value < 0:

@@ -1,6 +1,6 @@
 """Fetches from one replica, leader or follower, as a debugging consumer (replica id -2).
 
-The broker returns records up to the high watermark that the replica has.
+The broker returns records up to the replica's high watermark.
 """
 
 from __future__ import annotations

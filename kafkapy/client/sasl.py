@@ -1,4 +1,4 @@
-"""SASL on a fresh connection, in SaslAuthenticate frames (KIP-152)."""
+"""SASL on a new connection, in SaslAuthenticate frames (KIP-152)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkapy.security.kerberos.gss_context import MECHANISM as GSSAPI
 from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
 from kafkapy.security.sasl.client import NONCE_BYTES, Conversation, conversation
 
-_RENEW_AT: Final = 0.85  # of a session's life; a client has until 0.95 in Kafka
+_RENEW_AT: Final = 0.85  # of a session's lifetime; Kafka's clients take up to 0.95
 
 
 def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:

@@ -37,7 +37,7 @@ class Security(NamedTuple):
         """The user named by `sasl.jaas.config`.
 
         Raises:
-            ConfigError: there is no such user.
+            ConfigError: it names no user.
         """
         return jaas_credentials(self.properties.get("sasl.jaas.config", ""))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ADD_PARTITIONS_OF_CLIENTS: Final = 3
 # From version 5 on EndTxn bumps the epoch, which needs produce requests of version 12.
 _END_WITHOUT_BUMP: Final = 4
-_NO_TIMEOUT_MS: Final = 2**31 - 1  # what Java's producers send when there is no transaction
+_NO_TIMEOUT_MS: Final = 2**31 - 1  # the value of Java's producers without a transaction
 
 
 class ProducerIdentity(NamedTuple):

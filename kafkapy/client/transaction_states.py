@@ -16,7 +16,7 @@ PREPARE_COMMIT: Final = "PrepareCommit"
 
 
 def transaction_state(cluster: Cluster, transactional_id: str) -> str | None:
-    """The state with Kafka's name; None if the coordinator does not know the id.
+    """The state under Kafka's name; None if the coordinator does not have the id.
 
     Retries while the coordinator moves or loads, until the API timeout.
 

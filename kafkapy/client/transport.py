@@ -33,7 +33,7 @@ def connect(host: str, port: int, security: Security, timeout_s: float) -> Trans
         ApiError: NETWORK_EXCEPTION, naming the peer and the reason.
     """
     try:
-        # As bytes a name is not run through IDNA, whose tables take a millisecond to load.
+        # A name in bytes skips IDNA, whose tables take a millisecond to load.
         name = host.encode() if host.isascii() else host
         plain = socket.create_connection((name, port), timeout_s)  # type: ignore[arg-type]
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
