@@ -95,7 +95,7 @@ class CompactReader(RecordReader):
         return Uuid(self._take(_UUID_BYTES))
 
     def skip_tags(self) -> None:
-        """Pass over the tagged fields at the end of a structure: later versions may add some."""
+        """Skip the tagged fields at the end of a structure: later versions may add some."""
         self.tags()
 
     def tags(self) -> dict[int, bytes]:

@@ -41,7 +41,7 @@ class RecordReader:
         """Read the version of a value.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE for one of a later Kafka.
+            ApiError: CORRUPT_MESSAGE for a version of a later Kafka.
         """
         version = self.i16()
         if not 0 <= version <= highest:

@@ -110,7 +110,7 @@ class GroupCoordinator:
     # Requests.
 
     def join_group(self, now_ms: int, token: Token, request: JoinGroup) -> GroupEffects:
-        """The reply waits for the other members."""
+        """The reply waits for the other members or, in a consumer group, for the log."""
         join.join_group(self._core, now_ms, token, request)
         return self._core.outbox.take()
 
@@ -125,7 +125,7 @@ class GroupCoordinator:
         return self._core.outbox.take()
 
     def leave_group(self, now_ms: int, token: Token, request: LeaveGroup) -> GroupEffects:
-        """Replied at once."""
+        """Replied at once or, in a consumer group, when the changes are in the log."""
         membership.leave_group(self._core, now_ms, token, request)
         return self._core.outbox.take()
 

@@ -1,7 +1,7 @@
 """The share coordinator of one broker: calls in, effects out. It never waits.
 
 As with the group coordinator, the shell sends replies, makes appends and reports them with
-`append_completed`, and replays the partitions of `__share_group_state` that it comes to lead. It
+`append_completed`, and replays the partitions of `__share_group_state` that it starts to lead. It
 reports with `replicated_up_to` how much of the loaded log is replicated. It calls `maintain` every
 `share.coordinator.state.topic.prune.interval.ms`, and deletes the records before `prunable_offset`.
 
