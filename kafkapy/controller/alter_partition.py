@@ -23,7 +23,7 @@ async def on_alter_partition(parts: ControllerParts, event: AlterPartition) -> N
     """Write the rows that pass the checks, notify all brokers, and answer with the state of each
     row. Then complete the reassignments that waited for the new ISRs.
 
-    Leader epochs stay, and no LeaderAndIsr is sent, because the leader knows the ISR.
+    Leader epochs stay, and no LeaderAndIsr is sent, because the leader already has the ISR.
     """
     context = parts.context
     if context.broker_epochs.get(event.broker_id) != event.broker_epoch:

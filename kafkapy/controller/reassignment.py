@@ -173,7 +173,8 @@ async def _begin(
         if not context.is_replica_online(state.leader, partition):
             # An unclean election may choose an arriving replica, which must exist by then.
             await _add(parts, partition)
-            # A topic that waits for its deletion gets a leader only here, and would wait forever.
+            # Topics that wait for deletion get a leader only here. Otherwise they would wait
+            # forever.
             await parts.partitions.handle([partition], PartitionState.ONLINE)
         await _announce(parts, partition)
     await _add(parts, partition)
@@ -259,7 +260,7 @@ async def _announce(parts: ControllerParts, partition: TopicPartition) -> None:
     assignment = context.assignment(partition)
     batch = RequestBatch(parts.config.broker_id, context, parts.sender)
     batch.add_leader_and_isr(assignment.origin, partition, state)
-    # "New" lets a broker place the replica in any directory though one of its others is offline.
+    # "New" allows a broker to place the replica in any directory while another one is offline.
     batch.add_leader_and_isr(assignment.adding, partition, state, is_new=True)
     batch.send()
     log = StateChangeLog(parts.config.broker_id, context.epoch)

@@ -1,10 +1,10 @@
 """Deletes topics, over several events (`kafka.controller.TopicDeletionManager`).
 
 A queued topic is halted ("ineligible") while one of its replicas is on a dead broker or directory,
-or a reassignment runs. Otherwise all brokers drop it from their metadata, its live replicas go
-Offline, then DeletionStarted; responses make them Successful, or Ineligible, which halts the topic
-until that broker returns. When all are Successful the znodes are deleted, the request last, so that
-a new controller can resume at any step.
+or a reassignment runs. Otherwise all brokers drop it from their metadata, and its live replicas
+become Offline, then DeletionStarted. Responses make them Successful, or Ineligible, which halts the
+topic until that broker returns. When all are Successful, the znodes are deleted. The request is
+deleted last, so that a new controller can resume at any step.
 """
 
 from __future__ import annotations
