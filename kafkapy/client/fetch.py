@@ -69,8 +69,7 @@ def fetch_batches(
 
     Raises:
         ApiError: OFFSET_OUT_OF_RANGE, REQUEST_TIMED_OUT when the range does not become readable in
-        time,
-            and other errors of the leader, except those of a move.
+            time, and other errors of the leader, except those of a move.
     """
     offset = start_offset
     ahead: _Question | None = None

@@ -72,7 +72,7 @@ def ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     """The TLS context of the `ssl.*` properties.
 
     Raises:
-        ConfigError: a store is unreadable, or has nothing usable.
+        ConfigError: a store is unreadable, or has no usable entry.
     """
     return tls_stores.client_context(PrefixedProperties(properties))
 
