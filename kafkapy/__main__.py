@@ -1,4 +1,4 @@
-"""`python -m kafkapy`: the command line, where the script `kafkapy` is not on the PATH."""
+"""`python -m kafkapy`: the command line, for use if the script `kafkapy` is not on the PATH."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Fixtures, found by pytest wherever kafkapy is installed.
+"""Fixtures that pytest loads wherever kafkapy is installed.
 
     def test_orders(kafkapy_broker, kafkapy_topic):
         place_order(kafkapy_broker.bootstrap_servers, kafkapy_topic)
         [record] = kafkapy_broker.records(kafkapy_topic)
 
-One broker serves a whole run of tests; each test has a topic of its own. A test that stops or kills
-its broker makes one for itself: `with KafkaBroker() as broker`.
+All tests of a run share one broker; each test has its own topic. A test that stops or kills its
+broker creates its own: `with KafkaBroker() as broker`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NAME_CHARS_MAX = 200
 
 @pytest.fixture(scope="session")
 def kafkapy_properties() -> Mapping[str, str]:
-    """Properties of the run's broker, as in server.properties: a conftest.py may have others."""
+    """The broker's properties, as in server.properties. A conftest.py may override this fixture."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def kafkapy_broker(kafkapy_properties: Mapping[str, str]) -> Iterator[KafkaBroker]:
-    """The run's broker: a process of its own, on a free port, its records in a temporary
-    directory."""
+    """The broker of the test run: a separate process on a free port, with its records in a
+    temporary directory."""
     # Imported only here: pytest loads this module in every run.
     from kafkapy.testing import KafkaBroker
 
