@@ -33,7 +33,7 @@ ROUND_BYTES: Final = 1 << 20
 DONE_MAX: Final = 1000
 """The number of renamed files that are remembered as read."""
 _ROOM_WAIT_S: Final = 0.1
-_FOR_EVER: Final = "0"  # librdkafka's message.timeout.ms: brokers may be away for long
+_FOR_EVER: Final = "0"  # librdkafka's message.timeout.ms: brokers may be down for a long time
 
 
 class AgentError(KafkapyError):
@@ -44,12 +44,12 @@ class LineSink(Protocol):
     """The destination of lines."""
 
     def send(self, path: Path, value: bytes, offset: int) -> None:
-        """Send one line. May wait for room in the queue, and gives the line up when told to stop:
-        it is never acknowledged then.
+        """Send one line. May wait for room in the queue. A stop request ends the wait: then the
+        line is dropped, and is never acknowledged.
         """
 
     def acknowledged(self) -> bool:
-        """Wait shortly. Returns whether every line was acknowledged. Raises AgentError."""
+        """Wait briefly. Returns whether every line was acknowledged. Raises AgentError."""
 
 
 class TopicSink:
@@ -111,7 +111,7 @@ class State:
     def __init__(self, path: Path) -> None:
         """
         Raises:
-            ConfigError: the file exists, but is no state.
+            ConfigError: the file exists, but is not the state of an agent.
         """
         self._path = path
         self.cursors: dict[str, Cursor] = {}
@@ -180,16 +180,16 @@ class Agent:
         self._note = note
         self._from_end = (
             from_end and not state.cursors
-        )  # only what is there at the very first start
+        )  # applies only to files that exist at the very first start
         self._tails: dict[str, FileTail] = {}
-        # Of these was told.
+        # Names that were reported to `note`, so that each is reported once.
         self._links: set[str] = set()
         self._unreadable: set[str] = set()
 
     def run(self, stop: Stop, *, poll_s: float = 0.5, once: bool = False) -> None:
         """Run rounds until `stop` is set; with `once`, until there are no new lines.
 
-        With `once` the files count as finished: a last line without its end is sent too.
+        With `once`, files count as finished: a last line without a line end is sent too.
 
         Raises:
             AgentError: a line cannot be delivered.
@@ -200,7 +200,7 @@ class Agent:
                 lines = self.round(finished=True)
             while not self._sink.acknowledged():
                 if stop.is_set():
-                    return  # not acknowledged, so not written down: sent again next time
+                    return  # positions are not saved: the next run sends these lines again
             if self._state.cursors != self._cursors():
                 self._save()
             self.sent += lines
@@ -213,7 +213,7 @@ class Agent:
         """Send some lines of every file. Returns their number. Switches to new files under old
         names.
 
-        With `finished` a last line without its end is a line.
+        With `finished`, a last line without a line end is sent too.
         """
         self._open_new()
         self._from_end = False
@@ -240,7 +240,7 @@ class Agent:
         return len(lines)
 
     def _leave(self, name: str, tail: FileTail) -> None:
-        """Close a file that was read to its end. Its name may be another file's by now."""
+        """Close a file that was read to its end. Open the file that has its name now, if any."""
         done = self._state.done
         if not tail.deleted():
             done[tail.cursor.identity] = tail.cursor
@@ -266,11 +266,11 @@ class Agent:
                         continue
                     cursor = self._end_of_done(name, identity)
                     if cursor is not None and status.st_size <= cursor.offset:
-                        continue  # its writer has added nothing, not knowing of the rotation
+                        continue  # no writer that still has it open has added lines
             except (FileNotFoundError, NotAFile):
-                continue  # it was another a moment ago
+                continue  # it was removed or replaced meanwhile
             except PermissionError:
-                pass  # which is told below
+                pass  # `_open` reports it
             self._open(name, cursor)
             if name in self._tails:
                 known.add(self._tails[name].cursor.identity)
@@ -279,7 +279,7 @@ class Agent:
         try:
             tail = FileTail(Path(name), cursor)
         except (FileNotFoundError, NotAFile):
-            return  # it was another a moment ago
+            return  # it was removed or replaced meanwhile
         except PermissionError:
             if name not in self._unreadable:
                 self._unreadable.add(name)
@@ -300,11 +300,14 @@ class Agent:
             self._note(f"{new.path} {what} while the agent was away; reading it from its beginning")
             return new
         new.close()
-        old.path = new.path  # so that it notices that the name belongs to another file
+        old.path = new.path  # so that `replaced` compares it with the new file
         return old
 
     def _end_of_done(self, name: str, identity: tuple[int, int]) -> Cursor | None:
-        """The end of a file that was read under another name. Inodes are reused."""
+        """The end position of a file that was read under another name; None if there is none.
+
+        Inodes are reused, so the file's first bytes are compared too.
+        """
         cursor = self._state.done.get(identity)
         if cursor is None:
             return None
@@ -333,8 +336,8 @@ class Agent:
 
 
 def _rooted(pattern: str) -> str:
-    """A pattern whose directories before its first wildcard, or before its name, are resolved,
-    because the user named them. The rest must not contain links.
+    """The pattern with the directories before its first wildcard, or before its name, resolved:
+    the user named them, so they may be links. The rest must not contain links.
     """
     parts = Path(pattern).parts
     fixed = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)

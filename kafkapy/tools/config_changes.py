@@ -10,7 +10,7 @@ from typing import Final
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 
-# Where we are not inside [...]: the next bracket, if any, opens.
+# Matches outside of [...]: the next bracket, if any, is an opening one.
 _OUTSIDE: Final = r"(?=[^\]]*(?:\[|$))"
 _COMMA: Final = re.compile("," + _OUTSIDE)
 _EQUALS: Final = re.compile(r"\s*=\s*" + _OUTSIDE)
@@ -27,7 +27,7 @@ class ConfigChange:
     def refuse_unknown_deletes(self, present: Container[str]) -> None:
         """
         Raises:
-            ConfigError: a key to delete does not exist; then nothing may be changed.
+            ConfigError: a key to delete does not exist. The caller must not change anything then.
         """
         unknown = [key for key in self.deletes if key not in present]
         if unknown:
@@ -56,8 +56,8 @@ def parse_add_config(text: str) -> dict[str, str]:
 def validate_keys(sets: Mapping[str, str]) -> None:
     """
     Raises:
-        ConfigError: names the first key with other characters than letters, digits, `.`, `_` and
-          `-`.
+        ConfigError: a key has a character other than letters, digits, `.`, `_` and `-`; the message
+          has the first such key.
     """
     for key in sets:
         if not _KEY.fullmatch(key):

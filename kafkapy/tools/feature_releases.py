@@ -1,4 +1,4 @@
-"""Levels of features by release of Kafka, as Kafka 4.3's `kafka-features.sh` has them."""
+"""Levels of features by release of Kafka, as in Kafka 4.3's `kafka-features.sh`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def release_of_level(level: int) -> str:
 
 
 def levels_of_release(release: str) -> dict[str, int]:
-    """The levels that a release sets. `4.0` is the last one that begins so.
+    """The levels that a release sets. `4.0` means the last release with that prefix, `4.0-IV3`.
 
     Raises:
         ConfigError: the release is not known.
@@ -73,7 +73,7 @@ def dependency_of(name: str, level: int) -> str | None:
 
 
 def level_text(name: str, level: int) -> str:
-    """A level as Kafka's tool prints it: that of `metadata.version` by its release."""
+    """A level as Kafka's tool prints it: the release for `metadata.version`, else the number."""
     return release_of_level(level) if name == METADATA_VERSION else str(level)
 
 

@@ -57,10 +57,10 @@ class FileTail:
     """One open file. It stays open after a rename, so its last lines are not lost."""
 
     def __init__(self, path: Path, cursor: Cursor | None = None) -> None:
-        """Open `path`. Continue at `cursor` if that is of this file, else at the beginning.
+        """Open `path`. Continue at `cursor` if it belongs to this file, else at the beginning.
 
         Raises:
-            NotAFile: it is a symbolic link, or no file: another user may have created it.
+            NotAFile: it is a symbolic link, or not a plain file: another user may have created it.
             OSError: it cannot be opened.
         """
         self.path = path
@@ -75,8 +75,8 @@ class FileTail:
         os.close(self._fd)
 
     def truncated(self) -> bool:
-        """Whether the file was truncated, also if it was written again since. Then reading starts
-        again.
+        """Whether the file was truncated, even if it has grown again since. If so, the cursor is
+        reset to the beginning.
         """
         if self._continues(self.cursor, os.fstat(self._fd).st_size):
             return False
@@ -84,7 +84,7 @@ class FileTail:
         return True
 
     def replaced(self) -> bool:
-        """Whether the name is another file's now. A missing name may be created again."""
+        """Whether the path names another file now. False for a missing path, which may return."""
         try:
             status = os.lstat(self.path)
         except FileNotFoundError:
@@ -96,13 +96,13 @@ class FileTail:
         return os.fstat(self._fd).st_nlink == 0
 
     def skip_to_end(self) -> None:
-        """Skip the present lines, up to the end of the last one."""
+        """Skip the existing lines, up to the end of the last one."""
         size = os.fstat(self._fd).st_size
         tail = os.pread(self._fd, LINE_BYTES_MAX, max(0, size - LINE_BYTES_MAX))
         self._advance(size - len(tail) + tail.rfind(b"\n") + 1)
 
     def read(self, max_bytes: int, *, ended: bool = False) -> list[Line]:
-        """The next whole lines, about `max_bytes`; with `ended` also a last one without its end."""
+        """The next whole lines, about `max_bytes`; with `ended`, also a last, incomplete line."""
         start = self.cursor.offset
         data = os.pread(self._fd, max(max_bytes, LINE_BYTES_MAX + 1), start)
         lines: list[Line] = []
@@ -130,7 +130,7 @@ class FileTail:
         self.cursor = self.cursor._replace(offset=offset)
 
     def _continues(self, cursor: Cursor, size: int) -> bool:
-        """Whether this is the cursor's file, and still has the bytes that were read."""
+        """Whether the cursor belongs to this file, and the file still has the bytes read."""
         if cursor.identity != self.cursor.identity or size < cursor.offset:
             return False
         return zlib.crc32(os.pread(self._fd, cursor.head_bytes, 0)) == cursor.head_crc
@@ -139,7 +139,7 @@ class FileTail:
 def find_renamed(path: Path, cursor: Cursor) -> FileTail | None:
     """Find the cursor's file, if its new name begins with the old one, and it can be read."""
     for other in sorted(path.parent.glob(f"{_escaped(path.name)}*")):
-        with suppress(OSError):  # it has another name by now, or other rights
+        with suppress(OSError):  # it was renamed meanwhile, or may not be read
             status = other.lstat()
             if (status.st_dev, status.st_ino) == cursor.identity:
                 tail = FileTail(other, cursor)
@@ -151,7 +151,7 @@ def find_renamed(path: Path, cursor: Cursor) -> FileTail | None:
 
 def _opened(path: Path) -> int:
     """Open a plain file. Raises OSError, NotAFile."""
-    # A pipe would make its opening wait for a writer.
+    # Without O_NONBLOCK, opening a pipe would wait for a writer.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         fd = os.open(path, flags)
@@ -159,7 +159,7 @@ def _opened(path: Path) -> int:
         if error.errno in (ELOOP, ENXIO):
             raise NotAFile(error.errno, error.strerror, str(path)) from None
         raise
-    # Directories may have been exchanged since the name was found: the file that is open counts.
+    # A directory may have been replaced since the name was found, so the open file is checked.
     if stat.S_ISREG(os.fstat(fd).st_mode) and _is_named(fd, path):
         return fd
     os.close(fd)
@@ -167,7 +167,7 @@ def _opened(path: Path) -> int:
 
 
 def _is_named(fd: int, path: Path) -> bool:
-    """Whether a path without links is that of the open file."""
+    """Whether the path contains no links and names the open file."""
     name = os.path.abspath(path)
     try:
         return os.path.realpath(name) == name and os.path.samestat(os.fstat(fd), os.lstat(name))

@@ -41,8 +41,9 @@ def hanging(
     id_of_producer: Mapping[int, str],
     descriptions: Mapping[str, TransactionDescription],
 ) -> list[OpenTransaction]:
-    """The transactions that their coordinator does not know: no transactional id has the producer
-    id, the transactional id is gone, or its transaction does not include the partition.
+    """The transactions that their coordinator does not list: no transactional id has the producer
+    id, the transactional id does not exist any more, or its transaction does not include the
+    partition.
     """
 
     def is_known(each: OpenTransaction) -> bool:
@@ -60,7 +61,7 @@ def find_hanging(
 
     Raises:
         ConfigError: a request failed; the message names it.
-        ApiError: the brokers have no transactions.
+        ApiError: the brokers do not support transactions.
     """
     producers = {each: producers_of(cluster, each) for each in partitions}
     old = candidates(producers, now_ms, timeout_ms)
@@ -93,8 +94,8 @@ def producers_of(
     """`describe_producers`, with the error text of Kafka's tool.
 
     Raises:
-        ConfigError: names the broker and the error.
-        ApiError: the broker has no transactions.
+        ConfigError: the request failed; the message has the broker and the error.
+        ApiError: the broker does not support transactions.
     """
     try:
         return describe_producers(cluster, partition, broker_id)
@@ -113,7 +114,7 @@ def partitions_on(
     """The partitions to check: those of a topic, those with a replica on a broker, or both.
 
     Raises:
-        ConfigError: there is no such topic.
+        ConfigError: the topic does not exist.
     """
     topics = cluster.metadata(None if topic is None else [topic]).topics
     if topic is not None and topics[topic].error:

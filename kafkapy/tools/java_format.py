@@ -17,9 +17,9 @@ _TOKENS: Final = {
     "mm": "%M",
     "ss": "%S",
 }
-# The digits of a year that are shown.
+# How many digits of a year are shown; 0 means all.
 _YEARS: Final = {"yyyy": 0, "yy": 2}
-_CYCLE_YEARS: Final = 400  # after which the calendar is the same
+_CYCLE_YEARS: Final = 400  # the calendar repeats after this time
 _CYCLE_S: Final = 146_097 * 86_400
 _PATTERN: Final = re.compile(r"([A-Za-z])\1*|'([^']*)'|[^A-Za-z']+")
 
@@ -49,7 +49,7 @@ class DateFormat:
 
     def format(self, epoch_ms: int) -> str:
         """A time as text."""
-        # Python has years of four digits, and a token may end with the last of Java's `long`.
+        # Python's years end at 9999, but a delegation token may expire at Java's Long.MAX_VALUE.
         second = epoch_ms // 1000
         cycles = second // _CYCLE_S if abs(second) > _CYCLE_S else 0
         moment = datetime.fromtimestamp(second - cycles * _CYCLE_S)

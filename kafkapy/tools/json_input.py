@@ -1,7 +1,7 @@
 """Reads JSON files written by hand, with precise errors.
 
-As with Kafka's reader, text after the first value is ignored, strings and fractions are not whole
-numbers, and of an object's equal keys the last counts.
+As in Kafka's reader, text after the first value is ignored, strings and fractions are not whole
+numbers, and the last of an object's duplicate keys is used.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class JsonNode(NamedTuple):
         """A member of an object.
 
         Raises:
-            JsonInputError: there is none, or this is not an object.
+            JsonInputError: the member does not exist, or this is not an object.
         """
         found = self.optional(name)
         if found is None:
@@ -66,7 +66,7 @@ class JsonNode(NamedTuple):
         """A whole number of 32 or 64 bits."""
         limit = 1 << (bits - 1)
         if type(self.value) is not int or not -limit <= self.value < limit:
-            raise self._unexpected("`Integer` value")  # Kafka's word for both
+            raise self._unexpected("`Integer` value")  # Kafka's text for both sizes
         return self.value
 
     def text(self) -> str:
@@ -101,7 +101,7 @@ def parse_json(text: str, refusal: str) -> JsonNode:
         column = len(before) - (before.rfind("\n") + 1) + 1
         raise JsonInputError(f"{refusal} (line {line}, column {column}: {error.msg})") from None
     except (ValueError, RecursionError) as error:
-        # Thousands of digits or brackets.
+        # A number of thousands of digits, or thousands of nested brackets.
         raise JsonInputError(f"{refusal} ({error})") from None
     return JsonNode(value)
 

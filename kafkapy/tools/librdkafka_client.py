@@ -30,8 +30,8 @@ _COUNTS: Final = re.compile(r" \(after .*\)$|\d+/\d+ (?=brokers are down)")
 class Reporter:
     """Reports each error once: librdkafka repeats errors while a broker is unreachable.
 
-    librdkafka also retries a refused login for ever; Kafka's clients fail. So the call that serves
-    callbacks (`poll`, `flush`, `consume`) raises then, unless `patient`.
+    librdkafka also retries a refused login for ever, whereas Kafka's clients fail. So the call that
+    serves callbacks (`poll`, `flush`, `consume`) raises after a refused login, unless `patient`.
     """
 
     def __init__(self, warn: Callable[[str], None], *, patient: bool = False) -> None:
@@ -41,7 +41,7 @@ class Reporter:
 
     def tell(self, text: str) -> None:
         """Log a warning, unless it was logged before."""
-        # How often and after how long a connection failed makes no new complaint.
+        # Errors that differ only in counts and durations are the same.
         same = _COUNTS.sub("", text)
         if same not in self._told:
             self._told.add(same)
@@ -66,9 +66,10 @@ _REFUSALS: Final = {
 
 
 def raise_if_final(error: KafkaError) -> None:
-    """Check the error that a consumer got instead of a record. librdkafka reports once that the
-    topic or the group is forbidden, and then waits for ever; Kafka's consumers fail. A fenced
-    consumer gets _FATAL, for which `fatal()` is false.
+    """Check the error that a consumer got instead of a record.
+
+    librdkafka reports once that the topic or the group is forbidden, and then waits for ever;
+    Kafka's consumers fail. A fenced consumer gets _FATAL, for which `fatal()` is false.
 
     Raises:
         ApiError: the consumer cannot continue.
@@ -110,10 +111,10 @@ def make_share_consumer(properties: Mapping[str, str], reporter: Reporter) -> Sh
 
 
 def subscribe(consumer: Consumer | ShareConsumer, topics: list[str], **callbacks: Any) -> None:
-    """Subscribe a consumer to topics, or to `^` and a regular expression of POSIX.
+    """Subscribe a consumer to topics, or to a POSIX regular expression that begins with `^`.
 
     Raises:
-        ConfigError: librdkafka does not take one.
+        ConfigError: librdkafka rejects a topic or expression.
     """
     try:
         consumer.subscribe(topics, **callbacks)
@@ -129,8 +130,8 @@ def flush(producer: Producer) -> None:
     """Wait until every record is acknowledged or has failed.
 
     Raises:
-        ApiError: an error of the reporter. A single `flush` would continue nevertheless, until the
-          records expire.
+        ApiError: raised by the reporter. A single, unlimited `flush` would continue despite the
+          error, until the records expire.
     """
     while producer.flush(_FLUSH_S):
         pass
@@ -159,7 +160,7 @@ def make(client: Callable[..., C], config: Mapping[str, Any], reporter: Reporter
 
 
 def _refuse_surrogates(config: Mapping[str, Any]) -> None:
-    """Refuse a lone surrogate, which an escape in a file can make: librdkafka ends the process."""
+    """Refuse lone surrogates, which escapes in a file can produce: librdkafka ends the process."""
     for name, value in config.items():
         if not is_utf8(f"{name}={value}"):
             # Without the value: it may be a secret.

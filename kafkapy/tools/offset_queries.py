@@ -28,9 +28,9 @@ _SPECIAL_TIMES: Final = {
     "earliest-local": EARLIEST_LOCAL_TIMESTAMP,
     "latest-tiered": LATEST_TIERED_TIMESTAMP,
 }
-# Python reads no number of more than 4,300 digits.
+# Python's `int` refuses more than 4,300 digits.
 _LONG: Final = r"[+-]?[0-9]{1,4000}"
-# topic regex, then a number, a-b, a- or -b; every part may be left out.
+# Topic regex, then a number, a-b, a- or -b; every part is optional.
 _RULE: Final = re.compile(r"([^:]*)(?::(?:(\d+)|(\d*)-(\d*)|))?")
 
 
@@ -55,7 +55,7 @@ def by_topic_and_partitions(topic: str | None, partitions: str | None) -> Partit
     """The filter of `--topic` and `--partitions`.
 
     Raises:
-        ConfigError: not a regular expression, or not a list of numbers.
+        ConfigError: `topic` is not a regular expression, or `partitions` not a list of numbers.
     """
     topics = TopicFilter(topic)
     if not partitions:
@@ -74,7 +74,7 @@ def by_rules(text: str) -> PartitionFilter:
     """The filter of `--topic-partitions`: `t:1,t2:0-3,t3,:5-`. Upper ends are exclusive.
 
     Raises:
-        ConfigError: names the rule that cannot be read.
+        ConfigError: a rule is malformed; the message has it.
     """
     rules = [_rule(word) for word in java_split(text)]
     return lambda tp: any(rule(tp) for rule in rules)

@@ -23,7 +23,7 @@ _ISR: Final = re.compile(
 _ISR_BROKERS: Final = re.compile(r"isrWithBrokerEpoch=\S*?\((.*?)\), leaderRecovery")
 _BROKER_ID: Final = re.compile(r"brokerId=(\d+)")
 _LOST: Final = re.compile(r"from \w+ to (?:OfflinePartition|NonExistentPartition)\b")
-# A controller's request, or a broker's receipt of one, is no change of leader yet.
+# Lines that change the leader. A controller's request, or its receipt at a broker, does not yet.
 _DECIDES: Final = re.compile(r"to OnlinePartition|state changed to \(|^Leader ")
 _BECAME_LEADER: Final = re.compile(r"^Leader \S+ ")
 
@@ -116,7 +116,7 @@ def _new_leader(event: Event) -> str | None:
 
 
 def bar(duration_ms: int, whole_ms: int) -> str:
-    """A bar with the length of a share. Even the shortest is visible."""
+    """A bar for the share of `duration_ms` in `whole_ms`. It has at least one character."""
     return "#" * max(1, round(BAR_WIDTH * duration_ms / max(whole_ms, 1)))
 
 

@@ -33,10 +33,10 @@ class ReplicaBatches(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Two replicas that differ in a batch. `offset` is the first different one.
+    """Two replicas that differ in a batch. `offset` is the first offset that differs.
 
-    `values` are their values of `what`: "offset", "checksum" or "size". `corrupt` has those of the
-    two whose batch fails its own CRC.
+    `values` are their values of `what`: "offset", "checksum" or "size". `corrupt` has the replicas
+    whose batch does not match its own CRC.
     """
 
     partition: TopicPartition
@@ -77,13 +77,13 @@ class _Batch(NamedTuple):
 def compare(
     partition: TopicPartition, start_offset: int, replicas: Mapping[int, ReplicaBatches]
 ) -> Compared:
-    """Compare the replicas from `start_offset` on. Ends at the first batch that one of them does
-    not have below its high watermark, or whose offsets differ.
+    """Compare the replicas from `start_offset` on. Stops at the first batch whose offsets differ,
+    or that a replica does not have below its high watermark.
     """
     next_offset, count = start_offset, 0
     differences: list[Difference] = []
     ids = list(replicas)
-    # zip ends with the first replica that has no more.
+    # zip ends when the first replica has no more batches.
     for rank in zip(*map(_batches_below, replicas.values()), strict=False):
         pairs = list(zip(ids, rank, strict=True))
         found = [each for other in pairs[1:] if (each := _compare(partition, pairs[0], other))]
@@ -96,7 +96,7 @@ def compare(
 
 
 def _batches_below(replica: ReplicaBatches) -> Iterator[_Batch]:
-    """Whole batches below the high watermark, up to the first bytes that are no batch."""
+    """Whole batches below the high watermark, up to the first bytes that are not a valid batch."""
     try:
         for position, header in iter_headers(replica.records):
             if header.last_offset >= replica.high_watermark:
@@ -139,7 +139,7 @@ def _first_difference(a: _Batch, b: _Batch) -> int:
     """The offset of the first different record, as far as both can be read."""
     offset = min(a.header.base_offset, b.header.base_offset)
     rows = zip(batch_records(a.data, a.header), batch_records(b.data, b.header), strict=False)
-    with suppress(ApiError):  # what cannot be read is what differs
+    with suppress(ApiError):  # a record that cannot be read is the difference
         for x, y in rows:
             if x != y:
                 return min(x.offset, y.offset)

@@ -1,7 +1,8 @@
 """`replica-verification`: fetches from every replica, and compares them round by round.
 
-A round fetches some partitions from every broker at once, from the offset up to which all replicas
-are equal; as many partitions as fit into memory. Kafka: `ReplicaVerificationTool`.
+A round fetches partitions from all brokers in parallel, from the offset up to which all replicas
+are equal. It fetches as many partitions at a time as fit into memory. Kafka:
+`ReplicaVerificationTool`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kafkapy.tools.replica_comparison import Difference, ReplicaBatches, compare
 MEMORY_BYTES: Final = 64 << 20
 """The largest size of the responses of one round, unless one batch is larger."""
 
-# Asks one broker for what it has of these partitions from these offsets on.
+# Fetches records of partitions from one broker, from the given offsets on.
 Source = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, ReplicaRecords]]
 
 
@@ -68,7 +69,7 @@ class Lag(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The result of one round. `advanced`: a partition made progress."""
+    """The result of one round. `advanced` is true if a partition made progress."""
 
     differences: list[Difference]
     lag: Lag
@@ -155,7 +156,7 @@ def _advance(
     if len(answers) < len(given) or any(answer.error for answer in answers.values()):
         return [], high_watermark, False
     if not any(answer.records for answer in answers.values()):
-        # Below the high watermark and yet nothing: compaction has emptied it everywhere.
+        # No records below the high watermark: compaction has removed them on every replica.
         readable = min(answer.high_watermark for answer in answers.values())
         moved = readable > each.offset
         each.offset = max(each.offset, readable)
@@ -173,7 +174,7 @@ def _advance(
 
 
 def _problem(each: PartitionProgress, given: Mapping[int, ReplicaRecords | None]) -> str:
-    """The replica that prevents progress; empty if none is known."""
+    """The reason for a lack of progress: the first replica that prevents it, if one is known."""
     for replica, answer in given.items():
         if answer is None:
             return f"replica {replica} said nothing"

@@ -31,13 +31,14 @@ def parse_credentials(sets: Mapping[str, str]) -> dict[ScramMechanism, NewCreden
     """Credentials by mechanism.
 
     Raises:
-        ConfigError: with `ConfigCommand`'s text; the password is not shown.
+        ConfigError: a credential is invalid. The text is that of `ConfigCommand`, without the
+          password.
     """
     return {MECHANISMS[name]: _credential(name, text) for name, text in sets.items()}
 
 
 def stored(change: ConfigChange) -> ConfigChange:
-    """The change in the form of znodes: credentials to check passwords with, instead of passwords.
+    """The change as stored in znodes: passwords are replaced by salted SCRAM credentials.
 
     Raises:
         ConfigError: as `parse_credentials`.

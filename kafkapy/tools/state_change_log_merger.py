@@ -1,7 +1,7 @@
 """Merges state-change logs of many brokers in the order of time (Kafka's `StateChangeLogMerger`).
 
 A k-way merge of sorted files, with one line of each in memory. Rotated files may be compressed
-(gzip, bzip2, xz), which their first bytes tell.
+(gzip, bzip2, xz); their first bytes identify the format.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CODECS: Final = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", 
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
 
-# The date of a line, the line without its end, and the file it is from. A plain tuple: hot.
+# The date of a line, the line without its end, and its file. A plain tuple, for speed.
 MergedLine = tuple[bytes, bytes, str]
 
 
@@ -33,7 +33,7 @@ def files_matching(pattern: str) -> list[str]:
     """The files of `[dir/]regex`: those of the directory whose names match, sorted by name.
 
     Raises:
-        ConfigError: not a regular expression, or not a directory.
+        ConfigError: the regular expression is invalid, or the directory cannot be read.
     """
     directory, slash, expression = pattern.rpartition("/")
     directory = directory if slash else "."
@@ -53,7 +53,7 @@ def merge(paths: Sequence[str], wanted: LineFilter) -> Iterator[MergedLine]:
     """The selected lines of all files, the earliest first.
 
     Raises:
-        ConfigError: a file cannot be read. All are opened first.
+        ConfigError: a file cannot be read. All files are opened before the first line is returned.
     """
     with ExitStack() as files:
         opened = [(path, files.enter_context(_open(path))) for path in paths]
@@ -67,7 +67,7 @@ def merge(paths: Sequence[str], wanted: LineFilter) -> Iterator[MergedLine]:
 def _merge(readers: Sequence[Iterator[MergedLine]]) -> Iterator[MergedLine]:
     queue = LineQueue()
     firsts = ((next(reader, None), reader) for reader in readers)
-    # Kafka's list of first lines grows at its head.
+    # Reversed, because Kafka prepends to its list of first lines.
     queue.fill([(line, reader) for line, reader in firsts if line is not None][::-1])
     while queue:
         line, reader = queue.pop()
@@ -151,7 +151,7 @@ def _wanted_lines(path: str, file: BinaryIO, wanted: LineFilter) -> Iterator[Mer
     date_of = wanted.date_of
     try:
         for raw in file:
-            if b"\r" in raw:  # Java ends a line at a lone carriage return too
+            if b"\r" in raw:  # in Java, a lone carriage return ends a line too
                 yield from (
                     (date, line, path)
                     for line in _LINE_END.split(raw)
