@@ -61,7 +61,7 @@ class BatchRun:
         resting = [tp for tp in order if tp not in execution.running]
         todo = [tp for tp in resting if execution.current[tp] != execution.targets[tp]]
         self.left = [*moving, *todo]
-        # With `--additional`, others may move elsewhere: those are redirected.
+        # With `--additional`, a partition may already move to other replicas: it is redirected.
         self._begun = {
             tp for tp in moving if heading_for(execution.running[tp]) == set(execution.targets[tp])
         }
@@ -106,12 +106,12 @@ class BatchRun:
         self._stuck_since = None
 
     def _wait(self) -> None:
-        """Poll until the batch is complete. Gives up if nothing can move for too long."""
+        """Poll until the batch is complete. Gives up if no partition can move for too long."""
         while self._waiting:
             try:
                 obstacle = self._look()
             except ApiError as error:
-                # A controller may be on its way to another broker.
+                # The controller may be moving to another broker.
                 obstacle = error.message
             if not obstacle:
                 self._stuck_since = None

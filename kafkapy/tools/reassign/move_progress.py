@@ -55,8 +55,8 @@ def measure_moves(
 ) -> list[MoveProgress]:
     """Bytes of the moves between brokers (`running`) and between log directories, sorted.
 
-    A broker without a response counts as having copied nothing. Sizes are the present ones of the
-    logs, which grow.
+    A broker that does not respond counts as having copied nothing. Sizes are the current sizes of
+    the logs, which may grow during a move.
     """
     wanted: dict[int, set[TopicPartition]] = {}
     for tp, move in running.items():

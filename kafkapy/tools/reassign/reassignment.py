@@ -108,7 +108,7 @@ def prepare(
 
 
 def heading_for(move: Reassignment) -> set[int]:
-    """The replicas at the end of a move."""
+    """The replicas after a move."""
     return set(move.replicas) - set(move.removing)
 
 
@@ -118,7 +118,7 @@ def current_replicas(
     """The present replicas of partitions. Partitions that do not exist are left out.
 
     Raises:
-        ApiError: `must_exist`, and a topic or partition does not.
+        ApiError: a topic or partition does not exist, and `must_exist` is set.
     """
     partitions = list(partitions)
     names = sorted({tp.topic for tp in partitions})
@@ -140,7 +140,7 @@ def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> 
     """Start the moves of partitions.
 
     Raises:
-        ReassignmentFailed: some could not be started, with the reasons; the others were.
+        ReassignmentFailed: some moves were refused, with the reasons. The others have started.
     """
     refused = alter_reassignments(cluster, targets)
     if refused:
@@ -152,7 +152,7 @@ def begin_log_dir_moves(
 ) -> list[Replica]:
     """Start moves between directories. Repeats requests until the brokers have the replicas.
 
-    Returns the replicas that did not exist before `timeout_ms` had passed.
+    Returns the replicas that still did not exist after `timeout_ms`.
 
     Raises:
         ReassignmentFailed: a broker refuses for another reason.
@@ -181,7 +181,7 @@ def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
     """The progress of a file's moves.
 
     Raises:
-        ApiError: the cluster cannot return it.
+        ApiError: a request failed.
     """
     running = running_reassignments(cluster)
     targets = file.targets
@@ -190,8 +190,8 @@ def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
 
 
 def log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> list[LogDirMove]:
-    """The directories of replicas, sorted by broker, topic and partition; unknown for a broker that
-    is down.
+    """The directories of replicas, sorted by broker, topic and partition. They are unknown for a
+    broker that is down.
     """
     live = cluster.metadata([], refresh=True).brokers if wanted else {}
     moves = []
@@ -210,7 +210,7 @@ def log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> list[LogDi
 
 
 def cancel_moves(cluster: Cluster, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Stop the moves of partitions. Returns those that moved.
+    """Stop the moves of partitions. Returns the partitions that were moving.
 
     Raises:
         ReassignmentFailed: some could not be cancelled, with the reasons.
@@ -227,7 +227,8 @@ def cancel_moves(cluster: Cluster, partitions: Iterable[TopicPartition]) -> list
 
 
 def cancel_log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> dict[Replica, str]:
-    """Stop the moves of replicas between directories. Returns where those that moved stay.
+    """Stop the moves of replicas between directories. Returns the current directories of the
+    replicas that were moving.
 
     Raises:
         ReassignmentFailed: some could not be cancelled.

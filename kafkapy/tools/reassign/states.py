@@ -62,7 +62,7 @@ class LogDirState(Enum):
 
 
 class LogDirMove(NamedTuple):
-    """One replica: its target directory, and its present one; None if its broker is down."""
+    """One replica: its target directory and its current place, None if its broker is down."""
 
     replica: Replica
     target: str
@@ -97,7 +97,7 @@ def partition_states(
     current: Mapping[TopicPartition, Sequence[int]],
     running: Mapping[TopicPartition, Reassignment],
 ) -> list[PartitionState]:
-    """The state of each partition, sorted. One that does not exist has no replicas."""
+    """The state of each partition, sorted. A partition that does not exist has no replicas."""
     return [
         PartitionState(
             tp,

@@ -1,8 +1,8 @@
-"""Records the throttles from before a reassignment, in a small file beside the reassignment's.
+"""Saves the throttles from before a reassignment in a small file beside the reassignment file.
 
 After the moves Kafka's tool deletes every throttle. Here earlier throttles are saved, and
-`--verify` restores them. What the reassignment sets is saved too, so that a run that continues an
-interrupted one does not take its throttles for earlier ones.
+`--verify` restores them. The throttles that the reassignment sets are saved too. So a run that
+continues an interrupted one does not treat them as earlier throttles.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ThrottleRecord:
         self.path = reassignment_path + SUFFIX
 
     def read(self) -> dict[Resource, dict[str, str]]:
-        """The throttles to restore; none without a file.
+        """The throttles to restore; empty without a file.
 
         Raises:
             JsonInputError: the file is malformed.
@@ -48,8 +48,8 @@ class ThrottleRecord:
         return found
 
     def earlier(self, present: Throttles) -> dict[Resource, dict[str, str]]:
-        """The throttles to restore, if `present` are set: of those that an interrupted run of this
-        reassignment set, the ones from before that run.
+        """The throttles to restore, given the `present` ones. If an interrupted run of this
+        reassignment set a present throttle, its value from before that run is restored.
 
         Raises:
             JsonInputError: the file is malformed.
@@ -77,12 +77,12 @@ class ThrottleRecord:
             "set": [_json(row) for row in ours],
         }
         data = f"{json.dumps(document)}\n".encode()
-        # The throttles from before are nowhere else: a full disk must not take them away.
+        # This file is the only copy of the earlier throttles. A full disk must not destroy it.
         write_atomically(OsFileSystem(), os.path.abspath(self.path), data)
 
     def remove_if_restored(self, live: Collection[int]) -> None:
-        """Remove the file after its throttles were restored on the live brokers. Keep it while a
-        broker is down whose earlier throttle it holds.
+        """Remove the file after its throttles were restored on the live brokers. Keep it while it
+        holds an earlier throttle of a broker that is down.
         """
         ours = {resource for resource, _, _ in self._rows("set")}
         brokers = {r.broker_id for r in self.read() if r in ours and r.broker_id is not None}

@@ -49,8 +49,8 @@ def present_throttles(
 def inter_broker_throttle(
     plan: ThrottlePlan, rate: int, live: Collection[int]
 ) -> dict[Resource, dict[str, str]]:
-    """The throttle of copies between brokers; `rate` in bytes a second. Brokers that are down need
-    none.
+    """The throttle of copies between brokers; `rate` in bytes a second. Brokers that are down are
+    left out.
     """
     rates = {LEADER_RATE: str(rate), FOLLOWER_RATE: str(rate)}
     lists = {_topic(topic): dict(lists) for topic, lists in plan.topics.items()}
