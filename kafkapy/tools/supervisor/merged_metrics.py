@@ -1,4 +1,4 @@
-"""The metrics of all brokers of a machine at one address, each sample with its broker's id."""
+"""Serves the metrics of a machine's brokers at one address, with the broker number as label."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def fetched(port: int) -> str:
-    """The metrics that a broker of this machine serves at a port; none of one that does not."""
+    """The metrics text that a broker of this machine serves at a port; "" if it does not serve."""
     try:
         with _OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=LIMIT_S) as answer:
             text: str = answer.read().decode()
-    except (OSError, http.client.HTTPException):  # also one that ended in its answer
+    except (OSError, http.client.HTTPException):  # or the broker ended during its response
         return ""
     return text
 
 
 def merged(texts: Mapping[int, str]) -> list[Metric]:
-    """One family of each name, of the texts by the number of their broker."""
+    """Merge metrics texts, by broker number, into one family for each name."""
     families: dict[str, Metric] = {}
     for number, text in texts.items():
         for found in text_string_to_metric_families(text):
@@ -46,7 +46,7 @@ def merged(texts: Mapping[int, str]) -> list[Metric]:
 
 
 def total(texts: Iterable[str], name: str) -> float | None:
-    """The sum of a metric's samples; None if one of the texts has none."""
+    """The sum of a metric's samples; None if a text has no sample of it."""
     found = 0.0
     for text in texts:
         values = [
@@ -62,7 +62,7 @@ def total(texts: Iterable[str], name: str) -> float | None:
 
 
 class _Merging:
-    """A collector of prometheus_client."""
+    """A prometheus_client collector of the brokers' merged metrics."""
 
     def __init__(self, ports: Callable[[], Mapping[int, int]]) -> None:
         self._ports = ports
@@ -78,10 +78,10 @@ class MergedMetricsServer:
     """Serves GET /metrics in a thread of its own."""
 
     def __init__(self, host: str, port: int, ports: Callable[[], Mapping[int, int]]) -> None:
-        """`ports` are those of the brokers' own metrics, by the number of the broker.
+        """`ports` returns the metrics ports of the brokers, by broker number.
 
         Raises:
-            OSError: the address cannot be listened on.
+            OSError: the server cannot listen on the address.
         """
         registry = CollectorRegistry()
         registry.register(_Merging(ports))
@@ -99,7 +99,7 @@ class MergedMetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """No line a request."""
+                """Log nothing for requests."""
 
         class Server(http.server.ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -1,7 +1,7 @@
 """The properties of each broker of a machine, derived from one `server.properties`.
 
-Broker 0 is the one that the file describes, so a machine can go from one broker to many and back.
-Broker N has
+Broker 0 has the properties of the file, so a machine can change from one broker to many and back.
+Broker N has these properties:
 
     broker.id              100 * N more; if the file has none, its own generated id
     listeners              ports that are 10 * N higher; 0 stays 0
@@ -10,8 +10,8 @@ Broker N has
     kafkapy.log.dir        the same, if the file has it
     zookeeper.connect      if the file has none, the store of broker 0
 
-and all have the machine's name as `broker.rack` unless the file has another, so that the replicas
-of a partition are on different machines while there are enough of them.
+`broker.rack` of all brokers is the machine's name unless the file sets it. So the replicas of a
+partition are on different machines if the cluster has enough machines.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def log_dirs(properties: Mapping[str, str], number: int) -> list[str]:
 def overrides(
     properties: Mapping[str, str], number: int, machine: str, store: str
 ) -> dict[str, str]:
-    """The properties of broker `number` that differ from the file's. `store` is the address at
-    which broker 0 serves its store if there is no ZooKeeper.
+    """The properties of broker `number` that differ from the file. `store` is the address at
+    which broker 0 serves its embedded store if the cluster has no ZooKeeper.
 
     Raises:
-        ConfigError: a value that must be a number is none.
+        ConfigError: a value that must be a number is not one.
     """
     found = {"log.dirs": ",".join(log_dirs(properties, number))}
     if not properties.get("broker.rack"):
@@ -73,7 +73,7 @@ def overrides(
 def check(properties: Mapping[str, str], processes: int) -> None:
     """
     Raises:
-        ConfigError: so many brokers cannot be derived from these properties.
+        ConfigError: the properties do not allow `processes` brokers.
     """
     if not 1 <= processes <= PROCESSES_MAX:
         raise ConfigError(f"--processes must be 1 to {PROCESSES_MAX}, not {processes}")

@@ -1,4 +1,4 @@
-"""The delays between restarts of a broker that dies: growing, and limited in number."""
+"""Restarts of a broker that dies: a limited number, with growing delays."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ _FIRST_DELAY_MS: Final = 1_000
 
 
 class RestartPolicy:
-    """The deaths of one broker that were close to each other."""
+    """Counts the deaths of one broker that follow each other closely."""
 
     def __init__(self) -> None:
         self.deaths = 0
 
     def died(self, lived_ms: float) -> int | None:
-        """Returns the ms to wait before the next start; None if there shall be none. The count
-        begins anew with a broker that lived for HEALTHY_MS."""
+        """Count a death. Returns the ms to wait before the next start; None after too many deaths.
+
+        A broker that lived for HEALTHY_MS resets the count."""
         self.deaths = 1 if lived_ms >= HEALTHY_MS else self.deaths + 1
         if self.deaths > DEATHS_MAX:
             return None

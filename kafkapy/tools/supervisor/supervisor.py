@@ -1,5 +1,7 @@
-"""The supervisor of a machine's brokers: starts them together, starts one again that died, restarts
-all one after the other on SIGHUP, and stops them one after the other.
+"""The supervisor of a machine's brokers.
+
+It starts all brokers together and restarts brokers that died. On SIGHUP it restarts all brokers,
+one after the other. On SIGTERM or SIGINT it stops them, one after the other.
 
 The states of a broker, and the next ones:
 
@@ -80,7 +82,7 @@ class Child:
 
 
 class Supervisor:
-    """The supervisor of one machine. `say` gets a line about each event."""
+    """The supervisor of one machine. It calls `say` with one line for each event."""
 
     def __init__(
         self,
@@ -89,11 +91,11 @@ class Supervisor:
         properties: Mapping[str, str],
         say: Callable[[str], None],
     ) -> None:
-        """`words` are those of `kafkapy server start`: the property file and overrides.
+        """`words` are arguments of `kafkapy server start`: the property file and overrides.
 
         Raises:
-            ConfigError: so many brokers cannot be derived from the properties, or one is no number
-                or no port.
+            ConfigError: the properties do not allow `processes` brokers, or a value is not a number
+                or not a port.
         """
         process_properties.check(properties, processes)
         _check_mounts(properties, processes)
@@ -103,17 +105,17 @@ class Supervisor:
         self._words = words
         self._properties = properties
         self._say = say
-        # No Event: its `set` deadlocks in a handler that interrupts code with the lock.
+        # Not an Event: `Event.set` would deadlock if the signal interrupts code with its lock.
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._is_stopping = False
         self._roll_is_wanted = False
         self._rolling: deque[Child] = deque()
         self._roll_until_s = 0.0
-        self._asked_s = 0.0  # when the brokers were last asked for their replicas
+        self._asked_s = 0.0  # time of the last check for under-replicated partitions
         self._children: list[Child] = []
 
     def start(self) -> None:
-        """Launch all brokers; returns when they serve. If one does not, all are ended again.
+        """Launch all brokers. Returns when all serve. If one fails to start, all are ended.
 
         Raises:
             ConfigError: a broker did not start, or a supervisor runs on these directories, or a
@@ -157,8 +159,9 @@ class Supervisor:
         return Child(number, words, output, metrics_port, launched, time.monotonic())
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT, or until no broker is left; the exit status. Sends READY
-        once signals are handled."""
+        """Run until SIGTERM or SIGINT, or until all brokers are LEFT. Returns the exit status.
+
+        Sends READY to the service manager once signals are handled."""
         handlers = {
             signal.SIGTERM: self.stop,
             signal.SIGINT: self.stop,
@@ -169,7 +172,7 @@ class Supervisor:
             return self._watch()
 
     def stop(self) -> None:
-        """End all brokers, one after the other, the last first."""
+        """Stop all brokers, one after the other, beginning with the last."""
         self._is_stopping = True
         service_manager.notify(service_manager.STOPPING)
         self._wake.put(None)
@@ -216,7 +219,7 @@ class Supervisor:
         return 1 if any(child.state is State.LEFT for child in self._children) else 0
 
     def _look_at(self, child: Child) -> None:
-        """Look for the end of a broker; launch it if it is due."""
+        """Update the state of a broker; launch it if its restart is due."""
         now_s = time.monotonic()
         if child.state is State.DEAD and not self._is_stopping and now_s >= child.due_s:
             self._launch(child)
@@ -259,13 +262,13 @@ class Supervisor:
         try:
             child.metrics_port, child.launched = _launched(child.words, child.output)
         except OSError as error:
-            # A failed disk or a lack of memory: the other brokers serve on.
+            # A disk has failed, or memory is short. The other brokers continue.
             self._died(child, f"cannot be started: {error.strerror}", child.started_s)
             return
         child.state = State.STARTING
 
     def _stop_next(self) -> bool:
-        """Send SIGTERM to the last that runs, if none is stopping; False when all have ended."""
+        """Send SIGTERM to the last live broker, unless one is stopping. False if none is live."""
         live = [child for child in self._children if child.state in _LIVE]
         if live and not any(child.state is State.STOPPING for child in live):
             # Each broker may take as long as a single one; systemd's own limit is for them all.
@@ -278,8 +281,8 @@ class Supervisor:
         child.launched.process.terminate()
 
     def _roll(self) -> None:
-        """Restart the next broker once all serve, and no partition that they lead lacks a replica:
-        then other brokers can lead its partitions."""
+        """Restart the next broker once all serve and have no under-replicated partitions: then
+        other brokers can lead its partitions."""
         if self._roll_is_wanted:
             self._roll_is_wanted = False
             self._rolling = deque(c for c in self._children if c.state is not State.LEFT)
@@ -289,7 +292,7 @@ class Supervisor:
             return
         now_s = time.monotonic()
         if any(child.state not in (State.SERVING, State.LEFT) for child in self._children):
-            self._roll_until_s = now_s + _ROLL_LIMIT_S  # a recovery of logs may take hours
+            self._roll_until_s = now_s + _ROLL_LIMIT_S  # log recovery may take hours
             return
         if now_s < self._asked_s + _ASK_S:
             return
@@ -312,18 +315,20 @@ class Supervisor:
 
 
 def _launched(words: Sequence[str], output: Path) -> tuple[int, Launched]:
-    """A broker, and the port of its metrics, which is another at each start: the system may have
-    given the last one to a connection meanwhile. Raises OSError."""
+    """Launch a broker. Returns the port of its metrics, and the process. Raises OSError.
+
+    Each start uses a new port: the system may have given the last one to a connection meanwhile.
+    """
     port = free_port(_HOST)
     own = f"--override={_METRICS_PORT}={port}"
     return port, broker_processes.launch([*words, own], output, is_ours=True)
 
 
 def processes_of(text: str) -> int:
-    """The number of brokers that `--processes` names; auto is one for each core.
+    """The number of brokers in `--processes`; auto is one for each core.
 
     Raises:
-        ConfigError: it is no number.
+        ConfigError: `text` is neither a number nor auto.
     """
     if text == "auto":
         return len(os.sched_getaffinity(0))
@@ -335,7 +340,7 @@ def processes_of(text: str) -> int:
 
 @contextmanager
 def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-    """Signals that call these functions, for a while."""
+    """Call these functions on signals while the context is open."""
     before = {
         number: signal.signal(number, lambda number, _: handlers[signal.Signals(number)]())
         for number in handlers
@@ -350,7 +355,8 @@ def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[
 def _check_mounts(properties: Mapping[str, str], processes: int) -> None:
     """
     Raises:
-        ConfigError: the next directories would be on another disk than the first ones.
+        ConfigError: a log directory is a mount point, so the directories of the other brokers would
+            be on another disk.
     """
     for name in broker_processes.log_dirs(properties) if processes > 1 else ():
         if os.path.ismount(name):
@@ -363,7 +369,7 @@ def _check_mounts(properties: Mapping[str, str], processes: int) -> None:
 def _make(directory: Path) -> None:
     """
     Raises:
-        ConfigError: there is no such directory, and it cannot be made.
+        ConfigError: the directory does not exist, and cannot be created.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
