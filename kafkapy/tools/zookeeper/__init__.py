@@ -1,1 +1,1 @@
-"""Tools that work on znodes, and a ZooKeeper of one's own."""
+"""Tools that work on znodes, and the ZooKeeper servers that kafkapy runs."""

@@ -1,6 +1,6 @@
-"""`--zookeeper` for what brokers do better: ZooKeeper says who they are, and they are asked.
+"""Finds brokers with `--zookeeper`, for commands that then send their requests to brokers.
 
-Kafka's own tools wrote the znodes themselves up to 2.8, behind the controller's back.
+Kafka's own tools wrote the znodes themselves up to 2.8, and bypassed the controller.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def servers_of(connect: str, security_protocol: str = _DEFAULT_PROTOCOL) -> str:
     """The live brokers of the cluster at `host:port,.../chroot`, as a bootstrap server list.
 
     Raises:
-        ApiError: none is registered, or none listens for that security protocol.
+        ApiError: no broker is registered, or no broker has a listener of that security protocol.
         ZooKeeperUnavailable: ZooKeeper does not answer.
         ConfigError: `connect` is malformed.
     """
@@ -36,7 +36,7 @@ def servers_of(connect: str, security_protocol: str = _DEFAULT_PROTOCOL) -> str:
 
 
 def bootstrap_list(brokers: list[BrokerInfo], connect: str, security_protocol: str) -> str:
-    """One address of each broker. Raises as `servers_of`."""
+    """One address of each broker, with commas between them. Raises as `servers_of`."""
     addresses = []
     for broker in brokers:
         suitable = (e for e in broker.endpoints if e.security_protocol == security_protocol)

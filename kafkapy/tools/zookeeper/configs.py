@@ -25,7 +25,7 @@ from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import NoNode
 
-# A running broker takes these from the znodes without being asked.
+# A running broker applies these from the znodes, without a request.
 REPLICATION_RATES: Final = (
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
@@ -42,7 +42,7 @@ _SANITIZED: Final = ("users", "clients", "ips")
 
 
 class NamedEntity(NamedTuple):
-    """A type and a name; "" is the default entity, None is every one."""
+    """A type and a name. "" is the default entity, None means all entities of the type."""
 
     type: str
     name: str | None
@@ -72,7 +72,7 @@ def node_of(entities: Sequence[NamedEntity]) -> tuple[str, str]:
 
 
 def entities_of_node(kind: str, node: str) -> tuple[NamedEntity, ...]:
-    """The other way round."""
+    """The entities of a node: the inverse of `node_of`."""
     types = (kind, "clients")
     return tuple(
         NamedEntity(each, "" if name == DEFAULT_ENTITY else desanitize(name))
@@ -85,7 +85,10 @@ def describe(
     entities: Sequence[NamedEntity],
     properties: Mapping[str, str] | None = None,
 ) -> Found:
-    """The configs of an entity (none is no error), or of every one that has some; every topic.
+    """The configs of one entity, or of all entities of the given types.
+
+    An entity without configs is no error. If all are described, entities without configs are left
+    out, except topics.
 
     Raises:
         ZooKeeperUnavailable: ZooKeeper does not answer.
@@ -121,10 +124,10 @@ def alter(
     change: ConfigChange,
     properties: Mapping[str, str] | None = None,
 ) -> None:
-    """Merge a change into an entity's configs, and tell the brokers.
+    """Merge a change into an entity's configs, and notify the brokers.
 
     Raises:
-        ConfigError: a key to delete is not there, a value is not allowed, or the broker runs.
+        ConfigError: a key to delete is not set, a value is not allowed, or the broker runs.
         ZooKeeperUnavailable: ZooKeeper does not answer.
     """
     kind, node = node_of(entities)
@@ -151,11 +154,11 @@ def alter(
 
 
 def with_passwords_encoded(node: str, change: ConfigChange) -> ConfigChange:
-    """The change as a broker is to find it: its passwords are encoded as the `password.encoder.*`
-    among its keys say, which are not stored.
+    """The change with encoded passwords, as brokers expect it in the znode. The change's keys
+    `password.encoder.*` configure the encoding, and are not stored.
 
     Raises:
-        ConfigError: there is no secret for them, or the passwords are for all brokers.
+        ConfigError: the secret is missing, or the passwords are for the default entity.
     """
     settings = {key: text for key, text in change.sets.items() if key.startswith(PREFIX)}
     sets = {key: text for key, text in change.sets.items() if key not in settings}
@@ -179,7 +182,7 @@ def with_passwords_encoded(node: str, change: ConfigChange) -> ConfigChange:
 async def _live(store: ZkStore) -> list[int]:
     try:
         return await store.brokers.ids()
-    except NoNode:  # no broker has ever been there
+    except NoNode:  # no broker has ever registered
         return []
 
 
@@ -190,7 +193,7 @@ def _runs(node: str, live: Sequence[int]) -> bool:
 def merged(present: Mapping[str, str], change: ConfigChange) -> dict[str, str]:
     """
     Raises:
-        ConfigError: a key to delete is not there.
+        ConfigError: a key to delete is not set.
     """
     change.refuse_unknown_deletes(present)
     kept = {key: value for key, value in present.items() if key not in change.deletes}
@@ -198,10 +201,11 @@ def merged(present: Mapping[str, str], change: ConfigChange) -> dict[str, str]:
 
 
 def refuse_running(node: str, live: Sequence[int], keys: Iterable[str]) -> None:
-    """A running broker checks its own configs, so it has to be asked; save for the throttles.
+    """Refuse changes of a running broker's configs, except replication rates. The broker checks its
+    configs, so they are changed with a request to it.
 
     Raises:
-        ConfigError: names the keys.
+        ConfigError: with the refused keys.
     """
     others = [key for key in keys if key not in REPLICATION_RATES]
     if others and _runs(node, live):

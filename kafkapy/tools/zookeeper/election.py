@@ -1,4 +1,4 @@
-"""Preferred leader elections by the znode, as `--zookeeper` asks for them."""
+"""Requests preferred leader elections through the znode, for `--zookeeper`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkapy.zk.zookeeper import NodeExists
 
 
 class ElectionRefused(KafkapyError):
-    """Another election is still asked for."""
+    """An earlier election request is still pending."""
 
 
 class AskedElection(NamedTuple):
@@ -26,10 +26,10 @@ class AskedElection(NamedTuple):
 def request_preferred_election(
     connect: str, partitions: Iterable[TopicPartition] | None
 ) -> AskedElection:
-    """Ask the controller for the preferred leaders of partitions (None: all), and do not wait.
+    """Request preferred leader elections of partitions (None: all). Does not wait for the result.
 
     Raises:
-        ElectionRefused: the last wish is not granted yet.
+        ElectionRefused: an earlier request is still pending.
         ZooKeeperUnavailable: no server answers.
     """
     return with_zookeeper(connect, lambda store: _request(store, partitions))

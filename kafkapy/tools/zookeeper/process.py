@@ -1,6 +1,6 @@
-"""A ZooKeeper on this machine: kafkapy's own, or Apache's from the jars that pyspark ships.
+"""Runs a ZooKeeper on this machine: kafkapy's own, or Apache's from the jars that pyspark ships.
 
-Its process holds `kafkapy-zookeeper.pid` locked in its data directory, so that only ZooKeepers
+Its process keeps `kafkapy-zookeeper.pid` locked in its data directory, so that only ZooKeepers
 started by kafkapy are ever signalled.
 """
 
@@ -37,10 +37,10 @@ _PORTS: Final = ("clientPort", "secureClientPort")
 # The values of Kafka's config/zookeeper.properties.
 DEFAULTS: Final = {"dataDir": "/tmp/zookeeper", "clientPort": "2181"}
 OF_APACHE: Final = {"maxClientCnxns": "0", "admin.enableServer": "false"}
-# What each keeps in its data directory, and the other cannot read.
+# The data of each server in its data directory. The other server cannot read it.
 _DATA: Final = {Implementation.KAFKAPY: DATA_FILE, Implementation.APACHE: "version-2"}
 
-# What the server loads from pyspark's jars; netty only where the configuration asks for TLS.
+# The jars of pyspark that the server loads. It uses netty only with TLS.
 _JARS: Final = (
     *("zookeeper-3", "zookeeper-jute", "slf4j-api", "log4j-slf4j2-impl", "log4j-api"),
     *("log4j-core", "metrics-core", "snappy-java", "netty-buffer", "netty-codec-base"),
@@ -65,7 +65,7 @@ def java() -> str:
     """The Java executable: of JAVA_HOME, or on the PATH.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: no executable is found.
     """
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
@@ -80,10 +80,10 @@ def java() -> str:
 
 
 def class_path() -> str:
-    """ZooKeeper and what it loads, as pyspark ships them.
+    """The class path of ZooKeeper and its dependencies, from pyspark's jars.
 
     Raises:
-        ConfigError: pyspark, or ZooKeeper in it, is not there.
+        ConfigError: pyspark is not installed, or has no ZooKeeper jar.
     """
     package = find_spec("pyspark")
     if package is None or package.origin is None:
@@ -100,16 +100,16 @@ def effective_config(
     overrides: Mapping[str, str],
     implementation: Implementation = Implementation.KAFKAPY,
 ) -> dict[str, str]:
-    """Defaults, under the file, under the overrides.
+    """The configuration: the overrides, then the file, then the defaults.
 
     Raises:
-        ConfigError: a client port is not a port.
+        ConfigError: a client port is not a valid port.
     """
     given = {**file, **overrides}
     own = OF_APACHE if implementation is Implementation.APACHE else {}
     config = {**DEFAULTS, **own, **given, **_addresses(given)}
     if "secureClientPort" in given and "clientPort" not in given:
-        del config["clientPort"]  # as Apache's: no port without TLS is opened unasked
+        del config["clientPort"]  # as Apache's server: with TLS, no default port without TLS
     for name in _PORTS:
         port = config.get(name, "1")
         if not port.isdecimal() or not 0 < int(port) <= 65535:
@@ -118,10 +118,11 @@ def effective_config(
 
 
 def _addresses(given: Mapping[str, str]) -> dict[str, str]:
-    """Loopback, where no address is given: ZooKeeper's default is every interface, and it asks
-    nobody for a password. The members of an ensemble (`server.N`) serve other machines.
+    """The loopback address for each port without an address. ZooKeeper's default is every
+    interface, and it needs no authentication. Empty for members of an ensemble (`server.N`), which
+    serve other machines.
 
-    An empty address is loopback too, as in Java. A socket would bind every interface.
+    An empty address means loopback too, as in Java. A socket would bind every interface.
     """
     if any(key.startswith("server.") for key in given):
         return {}
@@ -133,9 +134,9 @@ def _addresses(given: Mapping[str, str]) -> dict[str, str]:
 def check(config: Mapping[str, str], implementation: Implementation) -> None:
     """
     Raises:
-        ConfigError: one runs on the data directory already, or the other implementation has its
-            data there; the port is taken; a setting is wrong; or there is no Java or no ZooKeeper
-            for Apache's.
+        ConfigError: a server already runs on the data directory, or the directory has data of the
+            other implementation; the port is in use; a setting is wrong; or Java or the ZooKeeper
+            jar is missing for Apache's server.
     """
     running = server_of(config["dataDir"])
     if running is not None:
@@ -158,13 +159,13 @@ def check(config: Mapping[str, str], implementation: Implementation) -> None:
 
 
 def prepare(config: Mapping[str, str]) -> list[str]:
-    """Write the configuration into the data directory; the command line of Apache's server.
+    """Write the configuration into the data directory. Returns the command of Apache's server.
 
     Raises:
-        ConfigError: no Java, no pyspark, or the data directory cannot be written.
+        ConfigError: Java or pyspark is missing, or the data directory cannot be written.
     """
     heap, flags, *more = (os.environ.get(name, "").split() for name in (*OF_JVM, "JVMFLAGS"))
-    # Two collectors do not start: Kafka's performance options name one too.
+    # Java does not start with two garbage collectors, and Kafka's performance options select one.
     words = [java(), *(heap or [_HEAP]), *(flags or _JVM_FLAGS), *chain.from_iterable(more)]
     words += ["-Dlog4j2.level=INFO", "-Dzookeeper.4lw.commands.whitelist=ruok,srvr,stat,mntr"]
     words += ["-cp", class_path(), MAIN_CLASS]
@@ -182,10 +183,11 @@ def _write_config(config: Mapping[str, str]) -> Path:
 
 
 def run_in_foreground(config: Mapping[str, str], implementation: Implementation) -> int:
-    """Serve as this process; the exit status. As Apache's it does not return from here.
+    """Serve in this process. Returns the exit status. Apache's server replaces the process, so
+    the call does not return.
 
     Raises:
-        ConfigError: one runs there already, the port is taken, or it cannot be started.
+        ConfigError: as `check`, or the server cannot be started.
     """
     check(config, implementation)
     if implementation is Implementation.APACHE:
@@ -201,13 +203,13 @@ def run_in_foreground(config: Mapping[str, str], implementation: Implementation)
 
 def _become_apaches(config: Mapping[str, str]) -> NoReturn:
     words = prepare(config)
-    os.set_inheritable(_hold(config), True)  # Java keeps it open, and with it the lock
+    os.set_inheritable(_hold(config), True)  # Java keeps the file open, and so the lock
     # Without a UTF-8 locale Java cannot open files whose names are not ASCII.
     os.execve(words[0], words, {**os.environ, "LC_ALL": "C.UTF-8"})
 
 
 def _hold(config: Mapping[str, str]) -> int:
-    """Take the data directory for this process."""
+    """Lock the data directory for this process. Returns the descriptor that holds the lock."""
     file = Path(config["dataDir"]) / PID_FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -220,10 +222,10 @@ def _hold(config: Mapping[str, str]) -> int:
 
 
 def launch(config: Mapping[str, str], implementation: Implementation) -> Launched:
-    """Start the server in the background; its output goes to $LOG_DIR or the data directory.
+    """Start the server in the background. Its output goes to $LOG_DIR or the data directory.
 
     Raises:
-        ConfigError: one runs there already, the port is taken, or it cannot be started.
+        ConfigError: as `check`, or the server cannot be started.
     """
     check(config, implementation)
     file = _write_config(config)
@@ -233,12 +235,12 @@ def launch(config: Mapping[str, str], implementation: Implementation) -> Launche
 
 
 def wait_until_serving(launched: Launched, config: Mapping[str, str], limit_s: float) -> None:
-    """Return when a launched server takes sessions.
+    """Return when a launched server accepts sessions.
 
     Raises:
-        ConfigError: it ended, or was not ready in time; with the end of its output.
+        ConfigError: it ended (with the end of its output), or was not ready in time.
     """
-    give_up_s = time.monotonic() + limit_s  # a look takes seconds where nobody answers
+    give_up_s = time.monotonic() + limit_s  # a check without an answer takes seconds
     while time.monotonic() < give_up_s:
         try:
             status = launched.process.wait(_POLL_S)
@@ -253,10 +255,10 @@ def wait_until_serving(launched: Launched, config: Mapping[str, str], limit_s: f
 def start_in_background(
     config: Mapping[str, str], implementation: Implementation, limit_s: float
 ) -> tuple[int, Path]:
-    """Start the server; returns its pid and the file of its output when it serves.
+    """Start the server. Returns its pid and its output file when it serves.
 
     Raises:
-        ConfigError: as `launch` and `wait_until_serving`; then no process is left.
+        ConfigError: as `launch` and `wait_until_serving`. The process has been ended then.
     """
     with background.ended_on_failure() as started:
         launched = launch(config, implementation)
@@ -266,7 +268,7 @@ def start_in_background(
 
 
 def addresses_of(config: Mapping[str, str]) -> dict[str, tuple[str, int]]:
-    """Where the server listens, by the name of the port: `clientPort`, `secureClientPort`."""
+    """The server's addresses, by the name of the port: `clientPort`, `secureClientPort`."""
     return {
         name: (config.get(f"{name}Address", LOOPBACK), int(config[name]))
         for name in _PORTS
@@ -275,14 +277,14 @@ def addresses_of(config: Mapping[str, str]) -> dict[str, tuple[str, int]]:
 
 
 def address_of(config: Mapping[str, str]) -> tuple[str, int]:
-    """Where clients of this machine reach the server; by TLS, if there is no other way."""
+    """The server's address for clients on this machine: the TLS port only if it has no other."""
     host, port = next(iter(addresses_of(config).values()))
     return (LOOPBACK if host == "0.0.0.0" else host), port
 
 
 def _is_ready(config: Mapping[str, str]) -> bool:
-    """Whether the server takes sessions. With TLS alone nobody can be asked without a certificate:
-    it listens, that must do."""
+    """Whether the server accepts sessions. If it has only a TLS port, whether it listens: a
+    request could need a certificate."""
     if "clientPort" in config:
         return serves(*address_of(config))
     try:
@@ -293,9 +295,10 @@ def _is_ready(config: Mapping[str, str]) -> bool:
 
 
 def serves(host: str, port: int) -> bool:
-    """Whether a ZooKeeper there takes sessions.
+    """Whether a ZooKeeper at this address accepts sessions.
 
-    `ruok` alone is answered before the data is loaded; `srvr` then says that nothing is served yet.
+    ZooKeeper answers `ruok` even before it has loaded its data. The answer to `srvr` shows whether
+    it serves yet.
     """
     answer = four_letter_word(host, port, "srvr")
     if "is not in the whitelist" in answer:
@@ -304,7 +307,7 @@ def serves(host: str, port: int) -> bool:
 
 
 def four_letter_word(host: str, port: int, word: str) -> str:
-    """A ZooKeeper's answer to an admin word; "" when nobody answers."""
+    """A ZooKeeper's answer to a four-letter command; "" without an answer."""
     answer = b""
     try:
         with socket.create_connection((host, port), timeout=_ANSWER_LIMIT_S) as connection:

@@ -1,6 +1,6 @@
-"""Reassignments by the znode, as `--zookeeper` does them (Kafka 2.8 and before).
+"""Reassignments through the znode, for `--zookeeper` (Kafka 2.8 and before).
 
-The tool leaves a wish in `/admin/reassign_partitions`; the controller takes away what is done.
+The tool writes the moves into `/admin/reassign_partitions`; the controller removes completed moves.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ZnodeVerification(NamedTuple):
 class ZnodeReassignments:
     """The reassignments of the cluster whose znodes are at `connect`; each call is a session.
 
-    Its methods raise ReassignmentFailed where Kafka's tool refuses, ZooKeeperUnavailable where no
+    Its methods raise ReassignmentFailed if Kafka's tool would refuse, ZooKeeperUnavailable if no
     server answers.
     """
 
@@ -59,13 +59,13 @@ class ZnodeReassignments:
         return found, brokers
 
     def check(self, file: ReassignmentFile) -> dict[TopicPartition, tuple[int, ...]]:
-        """The present replicas of a file's partitions, once all of it is possible."""
+        """Check that a file can be executed. Returns the current replicas of its partitions."""
         return with_zookeeper(self._connect, lambda store: check(store, file))
 
     def begin(
         self, targets: Mapping[TopicPartition, Sequence[int]], throttle: ThrottlePlan, rate: int
     ) -> None:
-        """Throttle, if the rate is no less than 0, then leave the wish."""
+        """Set the throttle if `rate` is at least 0, then request the moves."""
 
         async def work(store: ZkStore) -> None:
             if rate >= 0:
@@ -86,7 +86,7 @@ class ZnodeReassignments:
 async def assignments(
     store: ZkStore, topics: Iterable[str]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """The replicas of the partitions of topics; of a topic that is not there, none."""
+    """The replicas of the partitions of topics. Topics that do not exist are left out."""
     found = {}
     for name in sorted(set(topics)):
         topic = await store.topics.get(name)
@@ -103,10 +103,11 @@ async def live_brokers(store: ZkStore) -> list[BrokerPlace]:
 
 
 async def check(store: ZkStore, file: ReassignmentFile) -> dict[TopicPartition, tuple[int, ...]]:
-    """The present directories of the named partitions, once all of the file is possible.
+    """Check that a file can be executed. Returns the current replicas of its partitions.
 
     Raises:
-        ReassignmentFailed: partitions or brokers that are not there, or moves that run.
+        ReassignmentFailed: the file has log directories, a partition or broker does not exist, or
+            moves are running.
     """
     if file.log_dirs:
         raise ReassignmentFailed(NEEDS_BROKERS)
@@ -130,10 +131,10 @@ async def check(store: ZkStore, file: ReassignmentFile) -> dict[TopicPartition, 
 
 
 async def begin(store: ZkStore, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
-    """Leave the wish.
+    """Request the moves.
 
     Raises:
-        ReassignmentFailed: another came first.
+        ReassignmentFailed: other moves are requested already.
     """
     try:
         await store.requests.request_reassignments(targets)
@@ -151,7 +152,7 @@ async def set_throttle(store: ZkStore, plan: ThrottlePlan, rate: int) -> None:
 
 
 async def clear_throttles(store: ZkStore, brokers: Iterable[int], topics: Iterable[str]) -> None:
-    """Delete the throttles of brokers and topics; those that have none are left alone."""
+    """Delete the throttles of brokers and topics. Configs without throttles are not written."""
     for broker_id in brokers:
         await _change(store, "brokers", str(broker_id), dict.fromkeys(BROKER_RATES))
     for topic in topics:
@@ -162,7 +163,7 @@ async def verify(store: ZkStore, file: ReassignmentFile) -> ZnodeVerification:
     """The progress of a file's moves.
 
     Raises:
-        ReassignmentFailed: it names log directories, of which ZooKeeper knows nothing.
+        ReassignmentFailed: the file has log directories, which are not stored in ZooKeeper.
     """
     if file.log_dirs:
         raise ReassignmentFailed(NEEDS_BROKERS)
@@ -177,7 +178,7 @@ async def verify(store: ZkStore, file: ReassignmentFile) -> ZnodeVerification:
 
 
 async def _change(store: ZkStore, kind: str, name: str, values: Mapping[str, str | None]) -> None:
-    """Set keys, or delete those that are None, and tell the brokers if anything changed."""
+    """Set keys, or delete those with value None. Notify the brokers if anything changed."""
 
     async def attempt() -> None:
         before, version = await store.configs.get_versioned(kind, name)

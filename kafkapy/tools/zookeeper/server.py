@@ -27,9 +27,10 @@ logger = logging.getLogger("kafkapy.zookeeper")
 
 
 def run(config: Mapping[str, str], addresses: Mapping[str, tuple[str, int]]) -> int:
-    """Serve the data directory, which is the caller's, until SIGTERM or SIGINT; the exit status.
+    """Serve the data directory until SIGTERM or SIGINT. Returns the exit status.
 
-    `addresses` are those of `clientPort` and `secureClientPort`.
+    The caller has locked the directory. `addresses` are those of `clientPort` and
+    `secureClientPort`.
 
     Raises:
         ConfigError: a setting is wrong, or the data directory or a port cannot be used.

@@ -1,4 +1,4 @@
-"""Logins and TLS of kafkapy's ZooKeeper server, by the properties of Apache's."""
+"""Logins and TLS of kafkapy's ZooKeeper server, from the properties of Apache's server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TLS_KEYS: Final = frozenset(
 """The properties that are read here."""
 
 _CLIENT_AUTH: Final = {"none": "none", "want": "requested", "need": "required"}
-# Apache's names of properties, and Kafka's.
+# Apache ZooKeeper's names of properties, and Kafka's names.
 _NAMES: Final = {
     "ssl.keyStore.location": "ssl.keystore.location",
     "ssl.keyStore.type": "ssl.keystore.type",
@@ -43,7 +43,7 @@ _NAMES: Final = {
 
 
 class ServerSecurity(NamedTuple):
-    """The settings of a server, and its TLS where it has a secure port."""
+    """The settings of a server, and its TLS context if it has a secure port."""
 
     settings: ServiceSettings
     tls: ssl.SSLContext | None
@@ -76,7 +76,7 @@ def _context(config: Mapping[str, str], client_auth: str) -> ssl.SSLContext:
         password = _password(config, f"ssl.{kind}.password")
         if password is not None:
             properties[f"ssl.{kind.lower()}.password"] = password
-    # A key has the password of its store.
+    # ZooKeeper has no key password: the key has the password of its store.
     if "ssl.keystore.password" in properties:
         properties["ssl.key.password"] = properties["ssl.keystore.password"]
     try:

@@ -1,4 +1,4 @@
-"""One piece of work in a session with ZooKeeper, for commands with `--zookeeper`."""
+"""Runs one function in a ZooKeeper session, for commands with `--zookeeper`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def with_zookeeper(
     work: Callable[[ZkStore], Awaitable[_T]],
     properties: Mapping[str, str] | None = None,
 ) -> _T:
-    """Do `work` with the znodes of `host:port,.../chroot`; `properties` are `zookeeper.*` keys.
+    """Run `work` on the znodes of `host:port,.../chroot`; `properties` are `zookeeper.*` keys.
 
     Raises:
         ZooKeeperUnavailable: no server answers within `zookeeper.connection.timeout.ms`.
         ConfigError: `connect` or a property is malformed.
-        ZooKeeperError: a node is not as the work needs it.
+        ZooKeeperError: an operation of `work` failed.
     """
-    # What goes wrong is told once, when it is over.
+    # Suppress the libraries' logs: the command reports an error once, at its end.
     for name in ("kazoo", "org.apache.zookeeper"):
         logging.getLogger(name).addHandler(logging.NullHandler())
     config = ZooKeeperClientConfig.from_properties(

@@ -1,4 +1,4 @@
-"""Reading and changing znodes by hand (`org.apache.zookeeper.ZooKeeperMain`), over kazoo."""
+"""Commands to read and change znodes (`org.apache.zookeeper.ZooKeeperMain`), with kazoo."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from kafkapy.zk.kazoo.tls import ssl_context
 
 CONNECT_LIMIT_S: Final = 15.0
 _log = logging.getLogger("org.apache.zookeeper.ZooKeeperMain")
-# What goes wrong is told once, when it is over.
+# Suppress the log: the command reports an error once, at its end.
 _log.addHandler(logging.NullHandler())
 QUIT: Final = ("quit", "close")
 
-# What ZooKeeper's shell says of an error; the path follows.
+# The messages of ZooKeeper's shell for errors. {} is the path.
 _SAID: Final[tuple[tuple[type[KazooException], str], ...]] = (
     (NoNodeError, "Node does not exist: {}"),
     (NodeExistsError, "Node already exists: {}"),
@@ -69,7 +69,7 @@ def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooCli
     """A session with `host:port,.../chroot`; `properties` are `zookeeper.*` keys, for TLS.
 
     Raises:
-        ApiError: nobody answers within 15 seconds.
+        ApiError: no server answers within 15 seconds.
         ConfigError: `hosts` or a property is malformed.
     """
     config = ZooKeeperClientConfig.from_properties(
@@ -95,13 +95,13 @@ def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooCli
             f"ZooKeeper at {hosts} does not answer within {CONNECT_LIMIT_S:.0f} s"
             + (f": {handler.problem}" if handler.problem else ""),
         ) from error
-    # Only now: kazoo would look for the chroot, and warn of one that is not made yet.
+    # After the start, because kazoo would check the chroot and warn if it does not exist yet.
     client.chroot = config.chroot
     return client
 
 
 class ZooKeeperShell:
-    """The commands; results go to `say`, what is only told to `tell`."""
+    """The commands of the shell. Results go to `say`, notices to `tell`."""
 
     def __init__(
         self, client: Any, say: Callable[[str], None], tell: Callable[[str], None]
@@ -113,7 +113,7 @@ class ZooKeeperShell:
         self._prints_watches = True
 
     def run_line(self, line: str) -> None:
-        """One line of a prompt. Raises as `run`; ShellError for quotes that do not close."""
+        """Run one line of a prompt. Raises as `run`; also ShellError for an unclosed quote."""
         _refuse_bytes(line.strip())
         try:
             words = shlex.split(line)
@@ -124,10 +124,10 @@ class ZooKeeperShell:
             self.run(words)
 
     def run(self, words: Sequence[str]) -> None:
-        """One command.
+        """Run one command.
 
         Raises:
-            ShellError: there is no such command, its words are wrong, or ZooKeeper refused.
+            ShellError: the command does not exist, its words are wrong, or ZooKeeper refused.
         """
         for word in words:
             _refuse_bytes(word)
@@ -161,8 +161,8 @@ class ZooKeeperShell:
             self._stat(stat)
 
     def _below(self, path: str) -> Iterator[str]:
-        """A node and all below it, in the order of ZooKeeper's shell: all children of a node, then
-        what is below each. Of a node that is deleted meanwhile nothing more is told.
+        """A node and all its descendants, in the order of ZooKeeper's shell: all children of a
+        node, then the descendants of each child. A node that is deleted meanwhile has none.
         """
         names = self._client.get_children(path)
         yield path
@@ -229,7 +229,7 @@ class ZooKeeperShell:
         if len(operands) < 2:
             raise ShellError("setAcl needs a path and an acl")
         acl, version = _acls(operands[1]), version_of(flags)
-        # All of them first: what is set may forbid to look further.
+        # List all paths first: the new ACL may forbid to list children.
         paths = list(self._below(operands[0])) if "R" in flags else [operands[0]]
         refused = []
         for path in paths:
@@ -241,7 +241,7 @@ class ZooKeeperShell:
                 continue  # it was deleted meanwhile
             except (BadVersionError, NoAuthError) as error:
                 refused.append(_refusal(error, path))
-                continue  # the others need it all the more
+                continue  # the other nodes still get the ACL
             if "s" in flags:
                 self._stat(stat)
         if refused:
@@ -271,7 +271,7 @@ class ZooKeeperShell:
             self._stat(stat)
 
     def _watch(self, flags: dict[str, str]) -> Callable[[Any], None] | None:
-        """Tells once of the next change of a node, with `-w`."""
+        """With `-w`, a callback that prints the next change of a node."""
         return self._tell_event if "w" in flags else None
 
     def _tell_event(self, event: Any) -> None:
@@ -300,7 +300,7 @@ class ZooKeeperShell:
         self._lines.pop()
         line = self._lines[int(number)]
         if shlex.split(line)[0] == "redo":
-            raise ShellError("No redoing redos")  # one that was out of range may be itself
+            raise ShellError("No redoing redos")  # a redo that was out of range may redo itself
         self.run_line(line)
 
     def count(self, flags: dict[str, str], operands: list[str]) -> None:
@@ -383,7 +383,7 @@ def _refusal(error: KazooException, path: str) -> str:
 
 
 def _refuse_bytes(text: str) -> None:
-    """Raises ShellError: a command line or stdin had bytes that no request can hold as text."""
+    """Raise ShellError if the text has bytes, from a command line or stdin, that are not UTF-8."""
     if not is_utf8(text):
         raise ShellError(f"{text!a} is not UTF-8")
 
@@ -392,7 +392,7 @@ def _split(name: str, arguments: Sequence[str]) -> tuple[dict[str, str], list[st
     """Flags and operands of a command.
 
     Raises:
-        ShellError: a flag that this command does not have would change what it does.
+        ShellError: the command does not have a flag. Without it, the command would do other things.
     """
     known = _FLAGS.get(name, [])
     flags, operands = split_flags(arguments, _TAKING_VALUES.get(name, ()), known)
@@ -403,7 +403,7 @@ def _split(name: str, arguments: Sequence[str]) -> tuple[dict[str, str], list[st
 
 
 def _acls(text: str) -> list[ACL]:
-    """Kazoo's entries. Raises ShellError: `text` is not scheme:id:perms,..."""
+    """The ACL entries of `text` for kazoo. Raises ShellError if it is not scheme:id:perms,..."""
     return [ACL(each.permissions, Id(each.scheme, each.identity)) for each in parse_acl(text)]
 
 

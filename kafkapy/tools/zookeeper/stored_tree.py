@@ -23,7 +23,7 @@ _SYSTEM: Final = "/zookeeper"
 
 
 class _ReadOnly:
-    """The `JournalFile` of a journal that is only read, and what it would be rewritten to."""
+    """A read-only `JournalFile`, which ignores writes. It is also its own rewritten file."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -54,7 +54,7 @@ def read_stored_tree(directory: Path) -> FoundTree:
     """The znodes in a directory, as of the last transaction in its journal.
 
     Raises:
-        ConfigError: there are none, or their file cannot be read.
+        ConfigError: the directory has no znodes, or their file cannot be read.
         JournalCorrupt: the file is damaged.
     """
     found = [name for name in (DATA_FILE, EMBEDDED_STORE_FILE) if (directory / name).exists()]
@@ -74,7 +74,7 @@ def read_stored_tree(directory: Path) -> FoundTree:
 
 
 def process_on(directory: Path) -> int | None:
-    """The pid of the ZooKeeper or the broker that runs on a directory, if one does."""
+    """The pid of the ZooKeeper or the broker that runs on a directory; None if none runs."""
     return server_of(str(directory)) or broker_of([str(directory)])
 
 
@@ -86,7 +86,7 @@ def _rows(tree: ZnodeTree, is_embedded: bool) -> FoundTree:
         if node.stat.ephemeral_owner:
             found.ephemerals.append(path)
             continue
-        # The embedded store has no null: Kafka's empty nodes are null in ZooKeeper.
+        # The embedded store has no null. Kafka's empty nodes are null in ZooKeeper.
         data = (node.data or None) if is_embedded else node.data
         row = ZnodeRow(path, data, node.stat.version, node.children_created, node.acl)
         found.rows.append(row)

@@ -19,10 +19,10 @@ class ShellError(KafkapyError):
 
 
 def parse_acl(text: str) -> list[Acl]:
-    """`scheme:id:perms,...` as entries; an id may hold colons.
+    """Parse `scheme:id:perms,...` as ACL entries; an id may contain colons.
 
     Raises:
-        ShellError: names the entry that is not of that form.
+        ShellError: an entry does not have that form; the message has it.
     """
     found = []
     for entry in text.split(","):
@@ -47,7 +47,7 @@ def client_addresses(config: str) -> str:
 
 
 def stat_lines(stat: Any) -> list[str]:
-    """A `ZnodeStat` of kazoo as ZooKeeper's shell writes it."""
+    """The lines that ZooKeeper's shell prints for a `ZnodeStat` of kazoo."""
     return [
         f"cZxid = {_hex(stat.czxid)}",
         f"ctime = {_date(stat.ctime)}",
@@ -64,7 +64,7 @@ def stat_lines(stat: Any) -> list[str]:
 
 
 def _hex(number: int) -> str:
-    """A Java long in hex: a negative one has all its 64 bits."""
+    """A Java long in hex; a negative number in two's complement, with 64 bits."""
     return f"{number & _LONG:#x}"
 
 
@@ -76,8 +76,10 @@ def _date(epoch_ms: int) -> str:
 def split_flags(
     words: Sequence[str], taking_values: Sequence[str], known: Collection[str] = ()
 ) -> tuple[dict[str, str], list[str]]:
-    """Flags by letter (with their values), and the rest. Known flags stand anywhere; behind the
-    first operand, others are data, and behind `--` all words are. `-se` is `-s -e`.
+    """Split words into flags (name to value) and operands. `-se` is `-s -e`.
+
+    Known flags may stand anywhere. Behind the first operand, unknown flags are operands. Behind a
+    `--` before the first operand, all words are operands.
     """
     flags: dict[str, str] = {}
     operands: list[str] = []
@@ -99,10 +101,10 @@ def split_flags(
 
 
 def version_of(flags: dict[str, str], bits: int = 32) -> int:
-    """The version that `-v` names; -1 is any.
+    """The version of the flag `-v`; -1 means any version.
 
     Raises:
-        ShellError: it is no number, or one that a field of so many bits cannot hold.
+        ShellError: it is not a number, or does not fit into a field of `bits` bits.
     """
     text = flags.get("v", "-1")
     limit = 1 << bits - 1

@@ -1,4 +1,4 @@
-"""`kafkapy zookeeper export|import`: a tree of znodes to a file, and from a file to another
+"""`kafkapy zookeeper export|import`: writes a tree of znodes to a file, or from a file to another
 ZooKeeper."""
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def export_from_zookeeper(
 
     Raises:
         TreeError: brokers are registered and `force` is not given, or a node cannot be read.
-        ZnodeFileError: there is such a file, or it cannot be written.
-        ApiError: nobody answers.
+        ZnodeFileError: the file exists already, or cannot be written.
+        ApiError: no server answers.
         ConfigError: `hosts` or a property is malformed.
     """
     with _session(hosts, properties) as client:
@@ -54,7 +54,8 @@ def export_from_directory(directory: Path, file: Path, force: bool, warn: Warn) 
 
     Raises:
         TreeError: as `export_from_zookeeper`.
-        ConfigError: a server runs on the directory and `force` is not given, or it has no znodes.
+        ConfigError: a server runs on the directory and `force` is not given, or the directory has
+            no znodes.
         JournalCorrupt: the znodes' file is damaged.
         ZnodeFileError: as `export_from_zookeeper`.
     """
@@ -78,13 +79,13 @@ def import_to_zookeeper(
 ) -> Transferred:
     """Write the tree of a file to `host:port,.../chroot`, and verify it.
 
-    With `overwrite` there may be znodes already: those of the file replace them, others stay.
+    With `overwrite`, the target may have znodes: those of the file replace them, others stay.
 
     Raises:
         ZnodeFileError: the file cannot be read, is damaged or incomplete.
         TreeError: the target is not empty, brokers are registered there and `force` is not given,
-            a node is refused, or is not as written.
-        ApiError: nobody answers.
+            the server refuses a node, or a node differs from the file afterwards.
+        ApiError: no server answers.
         ConfigError: `hosts` or a property is malformed.
     """
     rows = read_znodes(file)

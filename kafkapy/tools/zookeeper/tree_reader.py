@@ -1,4 +1,4 @@
-"""A whole tree of znodes, read from a ZooKeeper over kazoo.
+"""Reads a whole tree of znodes from a ZooKeeper with kazoo.
 
 ZooKeeper's own nodes below /zookeeper are left out.
 """
@@ -32,7 +32,7 @@ def read_tree(client: KazooClient) -> FoundTree:
     """All nodes from the client's chroot on. Nodes that are deleted meanwhile may be missing.
 
     Raises:
-        TreeError: there is no such chroot, or the ACL of a node forbids to read it.
+        TreeError: the chroot does not exist, or the ACL of a node forbids to read it.
         KazooException: the connection is lost.
     """
     found = FoundTree([], [])
@@ -50,18 +50,18 @@ def read_tree(client: KazooClient) -> FoundTree:
 
 
 def batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
-    """The items, so many at a time."""
+    """The items in batches of `size`."""
     return (items[at : at + size] for at in range(0, len(items), size))
 
 
 def children_created(stat: Any) -> int:
-    """The children that a node ever had: ZooKeeper tells creations and deletions as one number."""
+    """The number of children ever created. `cversion` counts creations and deletions together."""
     count: int = (stat.cversion + stat.numChildren) % _INT // 2
     return count
 
 
 def _read_nodes(client: KazooClient, paths: Sequence[str], found: FoundTree) -> list[str]:
-    """Read some nodes; the paths of their children."""
+    """Read some nodes into `found`. Returns the paths of their children."""
     asked = [
         (client.get_async(path), client.get_acls_async(path), client.get_children_async(path))
         for path in paths
@@ -87,5 +87,5 @@ def _read_nodes(client: KazooClient, paths: Sequence[str], found: FoundTree) -> 
 
 
 def _is_ephemeral(owner: int) -> bool:
-    """Whether this is a session: containers and nodes with a time to live have marks there."""
+    """Whether `owner` is a session id. Containers and TTL nodes have special values as owner."""
     return owner not in (0, _CONTAINER) and owner >> 56 & 0xFF != _TTL

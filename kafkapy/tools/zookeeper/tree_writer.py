@@ -1,11 +1,12 @@
-"""A whole tree of znodes, written to a ZooKeeper over kazoo.
+"""Writes a whole tree of znodes to a ZooKeeper with kazoo.
 
-ZooKeeper's protocol cannot set a version or a sequence number. Both are raised: a node is written
-as often as its version says, and a child is created and deleted until the next sequential one gets
-its number.
+ZooKeeper's protocol cannot set a version or a sequence number, so both are raised step by step. A
+node is written until it has its version. A child is created and deleted until the next sequential
+child gets the right number.
 
-Nodes get an identity of this import in their ACLs, for it must write them whatever their ACLs
-allow. Nobody else ever has more rights than the file gives; in the end the ACLs are the file's.
+The import must write nodes whatever their ACLs allow. So it creates nodes with an ACL entry for
+itself, and sets the ACLs of the file at the end. Other clients never have more rights than in the
+file.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ _OPS: Final = 500
 _BYTES: Final = 400_000  # of a multi; jute.maxbuffer is 1 MB
 _NAME: Final = "kafkapy-import"
 _ALL: Final = 31
-# The errors of the other operations of a multi that failed.
+# The errors of a failed multi's other operations.
 _NOT_THE_CAUSE: Final = (RolledBackError, RuntimeInconsistency)
 
 
 class TreeWriter:
-    """Writes `wanted` over `existing` nodes of the same tree, which has its root at least."""
+    """Writes the `wanted` nodes over the `existing` nodes of a tree, whose root must exist."""
 
     def __init__(
         self, client: KazooClient, wanted: Sequence[ZnodeRow], existing: Mapping[str, ZnodeRow]
@@ -59,10 +60,10 @@ class TreeWriter:
         self._own = (_ALL, "digest", make_digest_acl_credential(_NAME, password))
 
     def write(self) -> None:
-        """Make the nodes, compare them with the wanted ones, then give them their ACLs.
+        """Write the nodes, compare them with the wanted nodes, then set their ACLs.
 
         Raises:
-            TreeError: the server refuses a node, or what is there is not what was written.
+            TreeError: the server refuses a node, or a node differs from what was written.
             KazooException: the connection is lost.
         """
         self._commit(self._nodes())
@@ -72,7 +73,7 @@ class TreeWriter:
         self._set_acls()
 
     def not_kept(self) -> list[str]:
-        """The nodes whose version is too high to be kept."""
+        """The paths of the nodes whose version is not restored, because it is too high."""
         return [row.path for row in self._wanted if _version(row) != row.version]
 
     def _nodes(self) -> Iterator[Create | SetData]:
@@ -104,7 +105,7 @@ class TreeWriter:
             have = self._existing.get(row.path)
             if have is None:
                 made = row._replace(version=_version(row), acl=self._made_acl(row))
-            else:  # its version and number may have been higher, and cannot go back
+            else:  # its version and sequence number may be higher, and cannot be lowered
                 made = there._replace(data=row.data, acl=have.acl)
             if made != there:
                 raise TreeError(f"{row.path} is not as in the file after the import")
@@ -124,7 +125,7 @@ class TreeWriter:
         return self._made_acl(row) if have is None else have.acl
 
     def _made_acl(self, row: ZnodeRow) -> AccessList:
-        """The ACL with which a node is made."""
+        """The ACL with which a node is created."""
         return row.acl if OPEN_TO_ALL[0] in row.acl else (*row.acl, self._own)
 
     def _commit(self, operations: Iterable[Any]) -> None:
@@ -142,7 +143,7 @@ class TreeWriter:
 
 
 def make_root(client: KazooClient) -> None:
-    """Make the chroot of a client, and the nodes above it, where they are missing."""
+    """Create the chroot of a client, and the nodes above it, if they do not exist."""
     if client.exists("/") is not None:
         return
     parts = client.chroot.strip("/").split("/")
@@ -158,30 +159,30 @@ def make_root(client: KazooClient) -> None:
 
 
 def _is_there(client: KazooClient, path: str) -> bool:
-    """Whether a node exists that may be above the chroot."""
+    """Whether a node exists. `path` is absolute: the node may be above the chroot."""
     try:
         commit(client, [CheckVersion(path, -1)])
     except NoNodeError:
         return False
-    except TreeError:  # it may not be read
+    except TreeError:  # the node exists, but may not be read
         return True
     return True
 
 
 def absolute(client: KazooClient, path: str) -> str:
-    """A path below the chroot as the server knows it."""
+    """The absolute path of a path below the chroot."""
     return (client.chroot + path if path != "/" else client.chroot) or "/"
 
 
 def commit(client: KazooClient, operations: Sequence[Any]) -> None:
-    """Make all changes, or none.
+    """Commit all operations, or none.
 
     Raises:
-        TreeError: the server forbids one.
+        TreeError: an ACL forbids an operation, or the server does not support an ACL's scheme.
         KazooException: another refusal, or the connection is lost.
     """
     request = client.transaction()
-    # Its own verbs take no null.
+    # The transaction's own methods do not accept null data.
     request.operations.extend(operations)
     for each, result in zip(operations, request.commit(), strict=True):
         if isinstance(result, InvalidACLError | NoAuthError):

@@ -30,8 +30,8 @@ class ZnodeFileError(KafkapyError):
 
 
 class ZnodeRow(NamedTuple):
-    """A znode that outlives sessions. `created` counts the children it ever had: the number of its
-    next sequential child."""
+    """A persistent znode. `created` is the number of children that it ever had, which is also the
+    number of its next sequential child."""
 
     path: str
     data: bytes | None
@@ -41,18 +41,18 @@ class ZnodeRow(NamedTuple):
 
 
 class FoundTree(NamedTuple):
-    """The znodes of a tree, sorted by path, and the paths of its ephemerals."""
+    """The persistent znodes of a tree, sorted by path, and the paths of its ephemeral znodes."""
 
     rows: list[ZnodeRow]
     ephemerals: list[str]
 
 
 def write_znodes(file: Path, rows: Sequence[ZnodeRow], source: str) -> str:
-    """Write the znodes of `source`, sorted by path, for their owner's eyes only; the SHA-256 of
-    their lines.
+    """Write the znodes of `source`, sorted by path, to a file that only its owner can read. Returns
+    the SHA-256 of their lines.
 
     Raises:
-        ZnodeFileError: there is such a file, or it cannot be written.
+        ZnodeFileError: the file exists already, or cannot be written.
     """
     if file.exists():
         raise ZnodeFileError(f"{file} exists already: name another file")
@@ -71,7 +71,7 @@ def read_znodes(file: Path) -> list[ZnodeRow]:
     """The znodes of a file, checked.
 
     Raises:
-        ZnodeFileError: it cannot be read, is not whole, or was changed.
+        ZnodeFileError: it cannot be read, is incomplete, or was changed.
     """
     try:
         data = file.read_bytes()
@@ -102,7 +102,7 @@ def read_znodes(file: Path) -> list[ZnodeRow]:
 
 
 def _make_durable(file: Path) -> None:
-    """Force a new file to disk: after an export its source may be gone for good."""
+    """Flush a new file and its directory to disk: users may delete the source after an export."""
     fs = OsFileSystem()
     with closing(fs.open(str(file))) as opened:
         opened.fsync()
@@ -123,7 +123,7 @@ def _line(row: ZnodeRow) -> bytes:
 
 
 def _data(data: bytes | None) -> dict[str, str | None]:
-    """Text as text, for people; other bytes in base 64."""
+    """The field for a node's data: readable text for UTF-8, base 64 for other bytes."""
     try:
         return {"data": None if data is None else data.decode()}
     except UnicodeDecodeError:
