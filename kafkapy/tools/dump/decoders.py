@@ -1,4 +1,4 @@
-"""Decoders of keys and values for `dump-log-segments`: their interface, and those by class.
+"""Decoders of keys and values for `dump-log-segments`: the interface, and Kafka's classes.
 
 A decoder returns text, an object that is shown as JSON, or None to leave out the field. Kafka:
 `DumpLogSegments.MessageParser` and its children.
@@ -33,7 +33,7 @@ class Decoder(Protocol):
 
 
 # Java decodes a surrogate's three bytes to one replacement character, Python to three.
-# Patterns are compiled on first use: most starts of a command use none.
+# Patterns are compiled on first use: most runs of a command use none.
 _SURROGATE: Final = rb"\xed[\xa0-\xbf][\x80-\xbf]"
 _REPLACEMENT: Final = "\ufffd".encode()
 
@@ -57,7 +57,7 @@ def _number(form: str, name: str) -> Callable[[bytes], str]:
     return read
 
 
-# By the last part of the class name. Java shows bytes as an array's address, which says nothing.
+# By the last part of the class name. Java prints the address of a byte array, not its content.
 _CLASSES: Final[Mapping[str, Callable[[bytes], str]]] = {
     "StringDecoder": java_text,
     "LongDecoder": _number(">q", "LongDecoder"),
@@ -112,7 +112,7 @@ _ESCAPE: Final = r"\\(?:u[0-9a-f]{4}|.)"
 
 def json_text(value: object) -> str:
     """JSON in Jackson's form: no blanks, hexadecimal digits of escapes in upper case."""
-    # Not at the top: most records need no decoder.
+    # Imported here, because most records need no decoder.
     import json
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,8 +1,8 @@
 """`dump-log-segments`: prints files of a log directory (Kafka's `DumpLogSegments`).
 
-Files are read in pieces and never written, so those of a running broker can be read too. A bad
-record ends its batch, and bytes that are no batch end their file, but the run continues. Kafka's
-tool stops at either.
+Files are read in pieces and never written, so files of a running broker can be read too. A bad
+record ends the dump of its batch, and bytes that are not a batch end the dump of their file, but
+the run continues. Kafka's tool stops at either.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kafkapy.tools.dump.printers import Batch, Printer
 ALL_BYTES: Final = 2**31 - 1
 _KRAFT_SUFFIX: Final = ".checkpoint"
 _KRAFT_BOOTSTRAP: Final = "bootstrap.checkpoint"
-# A pattern, compiled by its first use: most starts of a command have none.
+# A pattern, compiled on first use: most runs of a command use none.
 _KRAFT_NAME: Final = r"(\d{20})-(\d{10})\.checkpoint(?:\.deleted|\.part)?"
 _CHECKPOINTS: Final = (
     log_names.RECOVERY_POINT_CHECKPOINT,
@@ -49,7 +49,7 @@ _CHECKPOINTS: Final = (
 
 @dataclass(slots=True)
 class Dump:
-    """One run over some files. `warn` gets lines that are no results; `notes` precede a .log.
+    """One run over some files. `warn` gets lines that are not results; `notes` precede each .log.
 
     `broken` counts unreadable files and batches, for which Kafka's tool exits with 1. `blemishes`
     counts faults that it reports and skips: batches with a wrong CRC, tails, snapshots.
@@ -93,8 +93,8 @@ class Dump:
         self.warn(why)
 
     def _file(self, path: str) -> None:
-        """Print one file. Its kind depends on the text after the last dot, as in Kafka; for
-        checkpoints on the whole name.
+        """Print one file. The text after the last dot selects the kind, as in Kafka; checkpoints
+        are selected by their whole name.
         """
         name = os.path.basename(path)
         suffix = name[name.rfind(".") :] if "." in name else ""
@@ -110,7 +110,7 @@ class Dump:
             self.printer.item(item)
 
     def _small_files(self) -> dict[str, Callable[[FileSystem, str], Iterator[Item]]]:
-        # Not at the top: most files are segments, and the others need half of `storage`.
+        # Imported here, because most files are segments, and this imports half of `storage`.
         from kafkapy.tools.dump import indexes as dump_indexes
 
         checks, findings = self.checks, self.findings

@@ -28,7 +28,7 @@ def base_offset_of(path: str) -> int:
     """The number before the first dot of a file's name.
 
     Raises:
-        BrokenFile: it has no number.
+        BrokenFile: the name does not begin with a number.
     """
     name = os.path.basename(path).split(".")[0]
     if not (name.isascii() and name.isdigit()):

@@ -34,14 +34,14 @@ _TEXTS: Final = {
         ("offset", "next_offset"),
     ),
 }
-# Kafka puts these before the ones it has.
+# Kafka prepends each of these to its list, so they are printed last first.
 _LAST_FIRST: Final = {"index_mismatch", "non_consecutive_offsets"}
 _SIGN: Final = 1 << 63
 INDEX_MISMATCH, TIMESTAMP_MISMATCH, OUT_OF_ORDER, NOT_FOUND, NON_CONSECUTIVE = _TEXTS
 
 
 def _wrapped(number: int) -> int:
-    """A number of 64 bits, as Java computes it: damaged offsets can be higher."""
+    """A number wrapped to 64 bits, as in Java: damaged offsets can be higher."""
     return (number + _SIGN) % (2 * _SIGN) - _SIGN
 
 

@@ -85,7 +85,9 @@ def offset_index(
 def time_index(
     fs: FileSystem, path: str, checks: IndexChecks, findings: Findings
 ) -> Iterator[Item]:
-    """Read a `.timeindex`. Each entry's batch must have its offset and its timestamp."""
+    """Read a `.timeindex`. Each entry's batch must end with the entry's offset, and its newest
+    timestamp must be the entry's.
+    """
     base_offset, name = base_offset_of(path), os.path.abspath(path)
     with closing(fs.open(_sibling(path, LOG_SUFFIX))) as log:
         positions = list(
@@ -165,7 +167,9 @@ def _batch_at(log: File, position: int, most_bytes: int) -> BatchHeader | None:
 
 
 def _batch_reaching(log: File, offset: int, position: int) -> tuple[int, int] | None:
-    """(last offset, newest timestamp) of the first batch from `position` on to reach `offset`."""
+    """(last offset, newest timestamp) of the first batch from `position` on that has `offset` or
+    a later one.
+    """
     for _, header, data in scan_batches(log, position, log.size()):
         if header.last_offset >= offset:
             newest = NO_TIMESTAMP

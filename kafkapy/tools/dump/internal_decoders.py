@@ -32,7 +32,7 @@ class OffsetsDecoder:
     """`__consumer_offsets`: every group and offset record as JSON."""
 
     def decode(self, record: Record) -> tuple[Shown, Shown]:
-        """Decode a record. For an unknown or malformed one, the key is a message."""
+        """Decode a record. For an unknown or malformed record, the key is an error message."""
         if record.key is None:
             raise UndecodableRecord(
                 f"Failed to decode message at offset {record.offset} using offset topic decoder"
@@ -69,7 +69,7 @@ def _open(member: dict[str, Any], name: str, schema: Schema) -> None:
 
 
 class TransactionLogDecoder:
-    """`__transaction_state`: a line of Kafka's own for each record."""
+    """`__transaction_state`: each record as text in Kafka's own format."""
 
     def decode(self, record: Record) -> tuple[Shown, Shown]:
         """The transactional id, and the state of its transaction."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Item(Protocol):
-    """One line of output, in two forms: a named tuple."""
+    """One line of output, as text or as a JSON object. Items are named tuples."""
 
     @property
     def kind(self) -> str: ...
@@ -20,7 +20,7 @@ class Item(Protocol):
 
 
 class DumpedFile(NamedTuple):
-    """A file begins."""
+    """The start of a file."""
 
     path: str
 
@@ -84,7 +84,7 @@ class BootstrapSnapshot(NamedTuple):
 
 
 class InvalidTail(NamedTuple):
-    """The bytes after the last whole batch. `last_good_byte` is the end of that batch."""
+    """The bytes after the last whole batch. `last_good_byte` is the last byte of that batch."""
 
     bytes: int
     file_name: str

@@ -113,7 +113,7 @@ def _json(found: dict[str, Any]) -> bytes:
     try:
         return orjson.dumps(found)
     except orjson.JSONEncodeError:
-        # A path that is not UTF-8, or a number of more than 64 bits: Python's has both.
+        # A path that is not UTF-8, or a number of more than 64 bits. Python's `json` accepts both.
         import json
 
         return json.dumps(found, separators=(",", ":")).encode()

@@ -11,8 +11,8 @@ from kafkapy.storage.verify import Problem, verify_log_dir, verify_partition
 def problems(path: str, fs: FileSystem | None = None) -> Iterator[Problem]:
     """Faults of a log directory, or of a partition's directory in one.
 
-    The broker must be stopped cleanly, because a running one has open index files. An unreadable
-    file is a problem like others.
+    The broker must be stopped cleanly, because a running broker has open index files. An unreadable
+    file is reported as a problem.
     """
     fs, path = fs or ReadOnlyFileSystem(), path.rstrip("/") or "/"
     try:

@@ -30,7 +30,7 @@ class Batch(NamedTuple):
 
 
 class Depth(NamedTuple):
-    """The shown parts of records. `decoder` is None if keys and values are not shown."""
+    """The parts of records to show. `decoder` is None if keys and values are not shown."""
 
     records: bool = False
     metadata: bool = True
@@ -63,7 +63,7 @@ class Printer(Protocol):
 
 
 class OffsetWalk:
-    """Follows offsets one by one."""
+    """Collects the first offset, the last offset and the gaps, record by record."""
 
     __slots__ = ("first", "gaps", "last")
 
@@ -72,7 +72,7 @@ class OffsetWalk:
         self.gaps: list[Gap] = []
 
     def step(self, offset: int) -> None:
-        """The next record's offset."""
+        """Add the next record's offset."""
         if self.first == -1:
             self.first = offset
         elif offset != self.last + 1:
@@ -92,7 +92,7 @@ def control_text(record: Record) -> str:
         return f"endTxnMarker: {marker.control_type.name} coordinatorEpoch: {epoch}"
     known = type_id in ControlRecordType.__members__.values()
     if known:
-        # Not at the top: the schemas of internal topics are seldom needed.
+        # Imported here, because the schemas of internal topics are seldom needed.
         from kafkapy.tools.dump.internal_decoders import snapshot_text
 
         text = snapshot_text(ControlRecordType(type_id), record)

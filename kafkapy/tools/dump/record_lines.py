@@ -1,8 +1,8 @@
 """Formats the record lines of `dump-log-segments`, batch by batch.
 
-Hot file: a record of format v2 is converted from bytes to its line without objects in between.
-Lines are `str` in latin-1, in which each byte is a character, so payloads are unchanged; in the end
-they become bytes again.
+Hot file: a record of format v2 is converted from bytes to its line without intermediate objects.
+Lines are `str` decoded as latin-1, one character for each byte, so payloads are unchanged. The
+caller encodes them to bytes again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Gap(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines of one batch (latin-1, see above), its gaps, its first and last offset."""
+    """Lines of one batch (latin-1, see the module), its gaps, its first and last offset."""
 
     text: str
     gaps: list[Gap]
@@ -39,9 +39,10 @@ class Lines(NamedTuple):
 def record_lines(
     payload: bytes, header: BatchHeader, *, metadata: bool, contents: bool
 ) -> Lines | None:
-    """The lines of a v2 batch that has records and is no control batch; `payload` is decompressed.
+    """The lines of a v2 batch that has records and is not a control batch. `payload` is
+    decompressed.
 
-    None if a record is malformed: the general path finds the fault.
+    None if a record is malformed: the general path then reports the fault.
     """
     try:
         rows = list(_rows(payload, header.record_count))
@@ -86,7 +87,7 @@ def _full_lines(rows: list[_Row], header: BatchHeader, contents: bool) -> list[s
 
 
 def _bare_lines(rows: list[_Row], contents: bool) -> list[str]:
-    """Lines without metadata, in which Kafka prints the bar before a key only."""
+    """Lines without metadata. Kafka prints the bar only before a key."""
     if not contents:
         return [""] * len(rows)
     return [
@@ -108,7 +109,7 @@ def _rows(data: bytes, count: int) -> Iterator[_Row]:
         if n > 127:
             n, at = _varint(data, n, at)
         end = at + (n >> 1)
-        n, at = data[at + 1], at + 2  # after the attributes, which say nothing
+        n, at = data[at + 1], at + 2  # after the attributes, which are unused
         if n > 127:
             n, at = _varint(data, n, at)
         timestamp_delta = (n >> 1) ^ -(n & 1)
@@ -144,9 +145,9 @@ def _rows(data: bytes, count: int) -> Iterator[_Row]:
 
 
 def _varint(data: bytes, byte: int, at: int) -> tuple[int, int]:
-    """A varint, still zigzag-encoded, whose first byte is `byte`, just before `at`; and its end."""
+    """The varint whose first byte is `byte`, at `at - 1`, still zigzag-encoded; and its end."""
     second = data[at]
-    if second < 0x80:  # most of those that are not of one byte
+    if second < 0x80:  # most varints of several bytes have two
         return byte & 0x7F | second << 7, at + 1
     value = byte & 0x7F
     for shift in range(7, _VARINT_BITS, 7):
@@ -159,7 +160,9 @@ def _varint(data: bytes, byte: int, at: int) -> tuple[int, int]:
 
 
 def _header_names(data: bytes, text: str, count: int, at: int) -> tuple[str, int]:
-    """The names of `count` headers (zigzag, perhaps only its first byte), and their end."""
+    """The names of the headers, and their end. `count` is their zigzag-encoded number, or its first
+    byte.
+    """
     if count > 127:
         count, at = _varint(data, count, at)
     names = []

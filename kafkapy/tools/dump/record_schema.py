@@ -1,4 +1,4 @@
-"""Decodes structs of Kafka's internal topics and embedded protocols to JSON, by a table.
+"""Decodes structs of Kafka's internal topics and embedded protocols to JSON, with schema tables.
 
 A type is the name of a primitive, a list of one type (an array), a tuple of `Field`s (a struct), or
 one of these in `Nullable`. Names and order are those of Kafka's message files; values are those of
@@ -33,7 +33,7 @@ class Field(NamedTuple):
 
 
 class Tagged(NamedTuple):
-    """A field that is written with its tag, if at all (KIP-482)."""
+    """An optional field, written with its tag (KIP-482)."""
 
     name: str
     type: Type
@@ -69,7 +69,7 @@ def read_version(data: bytes) -> int:
     """The i16 that begins every key and value.
 
     Raises:
-        Malformed: there are fewer than two bytes.
+        Malformed: the data has fewer than two bytes.
     """
     return int(_Reader(data, flexible=False).number("int16"))
 
@@ -120,14 +120,14 @@ class _Reader:
         if isinstance(kind, Nullable):
             return self.value(kind.type, version, nullable=True)
         if isinstance(kind, tuple):
-            # A struct that may be null is written behind a byte that tells (KIP-893).
+            # A nullable struct is written behind a byte that is negative for null (KIP-893).
             is_null = nullable and self.number("int8") < 0
             return None if is_null else self.struct(kind, version)
         if isinstance(kind, list):
             count = self._length("int32", nullable)
             if count is None:
                 return None
-            self._check(count)  # every element takes a byte at least
+            self._check(count)  # every element has at least one byte
             return [self.value(kind[0], version) for _ in range(count)]
         if kind in _NUMBERS:
             return self.number(kind)
@@ -152,7 +152,7 @@ class _Reader:
         raise Malformed("a field that may not be null has no length")
 
     def _varint(self) -> int:
-        # Of five bytes at most, as in Kafka: a megabyte of 0xff would take a minute to add up.
+        # At most five bytes, as in Kafka: to decode a megabyte of 0xff would take a minute.
         value = 0
         for shift in range(0, _VARINT_BITS, 7):
             byte = self._take(1)[0]

@@ -28,7 +28,7 @@ class TextPrinter:
         self._write = write
         self._depth = depth
         self._warn = warn
-        # Without a decoder nothing is shown of keys and values: that, too, goes by batch.
+        # A batch is formatted at once if keys and values are text, or are not shown.
         self._in_bulk = depth.decoder is None or is_text(depth.decoder)
 
     def item(self, item: Item) -> None:
@@ -103,7 +103,7 @@ class TextPrinter:
                 names = ",".join(name for name, _ in record.headers)
                 line += f" sequence: {record.sequence} headerKeys: [{names}]"
             if crc is not None:
-                line += f" isValid: true crc: {crc}}}"  # the lonely brace is Kafka's
+                line += f" isValid: true crc: {crc}}}"  # Kafka prints the unmatched brace
             if header.is_control:
                 line += f" {control_text(record)}"
         if self._depth.decoder is not None and not header.is_control:
