@@ -26,7 +26,7 @@ class ClientMetrics:
         self._latest = json.loads(statistics)
 
     def settle(self, poll: Callable[[float], object]) -> None:
-        """Wait for new statistics with the client's `poll(seconds)`, for some seconds at most."""
+        """Wait for new statistics with the client's `poll(seconds)`, for at most five seconds."""
         before = self._latest
         for _ in range(_POLLS_MAX):
             poll(_INTERVAL_MS / 1000)

@@ -14,7 +14,7 @@ from kafkapy.tools.librdkafka_client import raise_if_final, subscribe
 
 _MEBI: Final = 1024.0 * 1024.0
 _BATCH: Final = 1000
-# Short, so that the timeout and Ctrl-C are noticed.
+# Short, so that the timeout and Ctrl-C take effect soon.
 _POLL_S: Final = 0.1
 _TAIL: Final = (
     "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms,"
@@ -54,7 +54,7 @@ class Span(NamedTuple):
         )
 
     def line(self, dates: DateFormat) -> str:
-        """The one line of a run."""
+        """The line of a whole run."""
         return f"{dates.format(self.start_ms)}, {dates.format(self.end_ms)}, {self.cells()}"
 
     def detailed_line(self, dates: DateFormat) -> str:
@@ -63,7 +63,7 @@ class Span(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The load: a topic, the number of records, and the timeout for one."""
+    """The load: a topic, the number of records, and the timeout for the next record."""
 
     topic: str
     records: int
@@ -72,7 +72,7 @@ class Reading(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of the whole run. `timed_out`: records did not arrive in time."""
+    """The result of the whole run. `timed_out` is true if records did not arrive in time."""
 
     span: Span
     timed_out: bool
@@ -95,8 +95,8 @@ class _Rebalances:
 
 
 def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None]) -> Result:
-    """Read until there are enough records, or none for the timeout. `on_interval` gets each
-    interval.
+    """Read until all records are read, or no record arrives within the timeout. `on_interval` gets
+    each interval.
 
     Raises:
         ApiError: the consumer cannot continue.

@@ -1,4 +1,4 @@
-"""The time from a send to the read of the record (`org.apache.kafka.tools.EndToEndLatency`)."""
+"""Measures the time from a record's send to its read (`org.apache.kafka.tools.EndToEndLatency`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Latencies(NamedTuple):
 
 
 def summary(latencies_ns: Sequence[int]) -> Latencies:
-    """The summary line of all messages."""
+    """The result for the latencies of all messages."""
     ordered = sorted(latencies_ns)
     return Latencies(
         len(ordered),
@@ -91,7 +91,7 @@ class EndToEnd:
 
         Raises:
             ApiError: a record was not acknowledged, or not read in time.
-            ConfigError: another record was read: the topic is used by others.
+            ConfigError: an unexpected record was read: other clients write to the topic.
         """
         chance = random.Random(0)
         found: list[int] = []

@@ -44,7 +44,7 @@ class Totals(NamedTuple):
 
 
 class LatencyStats:
-    """Latencies of acknowledged records: those of a window of five seconds, and all."""
+    """Latencies of acknowledged records, for each window of five seconds and for the whole run."""
 
     def __init__(self, records: int, start_ms: int) -> None:
         self._start_ms = start_ms
@@ -59,7 +59,7 @@ class LatencyStats:
         self._window_count = self._window_bytes = self._window_latency_ms = self._window_max_ms = 0
 
     def record(self, latency_ms: int, size_bytes: int, now_ms: int) -> str | None:
-        """Count one acknowledgement. Returns the line of a window that ends with it."""
+        """Count one acknowledgement. Returns a line if a window ends with it."""
         if self.count % self._every == 0:
             self._samples.append(latency_ms)
         self.count += 1
@@ -102,7 +102,7 @@ class LatencyStats:
 
 
 def percentiles(samples: Sequence[int], wanted: Sequence[tuple[float, str]]) -> dict[str, int]:
-    """Percentiles by name: the sample at `int(p * n)` of the sorted ones, or 0 without samples."""
+    """Percentiles by name: the sample at `int(p * n)` of the sorted samples, or 0 without any."""
     ordered = sorted(samples)
     return {name: ordered[int(p * len(ordered))] if ordered else 0 for p, name in wanted}
 
@@ -171,7 +171,7 @@ def run(
     progress in between, `complain` the errors.
 
     Raises:
-        ApiError: the cluster has no transactions.
+        ApiError: a call for a transaction failed.
     """
     in_transactions = work.transaction_duration_ms > 0
     if in_transactions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# Shorter waits than this cost more than they keep.
+# A shorter wait is not worth its overhead.
 _MIN_WAIT_S: Final = 0.002
 
 

@@ -13,7 +13,7 @@ from kafkapy.tools.librdkafka_client import raise_if_final, subscribe
 from kafkapy.tools.perf.verifiable_producer import Emit, text_of
 
 _BATCH: Final = 500
-# Short, so that the end of the process is noticed.
+# Short, so that the process ends soon after a signal.
 _POLL_S: Final = 0.1
 
 
@@ -65,8 +65,8 @@ class VerifiableConsumer:
         self._emit("shutdown_complete", {})
 
     def _wanted(self) -> int:
-        """The number of records to read at once: not beyond the last, since the group would miss
-        the rest.
+        """The number of records to read at once. It does not exceed `max_messages`: the group would
+        miss records that are read beyond it.
         """
         if self._is_stopped():
             return 0
@@ -91,7 +91,7 @@ class VerifiableConsumer:
         fields: dict[str, Any] = {"offsets": offsets, "success": True}
         wanted = [TopicPartition(o["topic"], o["partition"], o["offset"]) for o in offsets]
         try:
-            # It raises only if no partition was committed.
+            # `commit` raises only if no partition was committed.
             answers = self._consumer.commit(offsets=wanted, asynchronous=False) or ()
             failed = [each.error for each in answers if each.error is not None]
         except KafkaException as error:

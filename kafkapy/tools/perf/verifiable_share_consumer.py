@@ -13,7 +13,7 @@ from kafkapy.tools.librdkafka_client import raise_if_final, subscribe
 from kafkapy.tools.perf.verifiable_consumer import record_fields
 from kafkapy.tools.perf.verifiable_producer import Emit
 
-# Short, so that the end of the process is noticed.
+# Short, so that the process ends soon after a signal.
 _POLL_S: Final = 0.1
 
 
@@ -30,7 +30,7 @@ class VerifiableShareConsumer:
         self.consumed = 0
 
     def run(self, topic: str) -> None:
-        """Read until the last record, or until the caller is ended. Call `finish` afterwards.
+        """Read until the last record, or until the process is stopped. Call `finish` afterwards.
 
         Raises:
             ApiError: the consumer cannot continue.
