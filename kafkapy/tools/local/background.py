@@ -16,14 +16,14 @@ _OUTPUT_LINES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A launched server. `begin` is the start of its part of the output file."""
+    """A launched server. Its output begins at position `begin` of the file `output`."""
 
     process: subprocess.Popen[bytes]
     output: Path
     begin: int
 
     def said(self) -> bytes:
-        """The output so far; nothing if it cannot be read."""
+        """The output so far; empty if it cannot be read."""
         try:
             with self.output.open("rb") as file:
                 file.seek(self.begin)
@@ -46,7 +46,7 @@ def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Laun
     with output.open("ab") as sink:
         begin = sink.tell()
         process = subprocess.Popen(
-            # -P: modules of the current directory are not taken for the library's.
+            # -P: modules in the current directory must not shadow those of the library.
             [sys.executable, "-P", "-m", "kafkapy.cli.main", *words],
             stdin=subprocess.PIPE if is_ours else subprocess.DEVNULL,
             stdout=sink,

@@ -44,8 +44,8 @@ def broker_of(directories: Sequence[str]) -> int | None:
 
 
 def running_brokers() -> list[int]:
-    """The pids of all of this user's kafkapy brokers; of supervised ones, that of the supervisor,
-    which would start them again."""
+    """The pids of all of this user's kafkapy brokers. For supervised brokers, the pid of the
+    supervisor, which would start them again."""
     supervisors = pid_files.holders(SUPERVISOR_PID_FILE)
     brokers = [pid for pid in pid_files.holders(PID_FILE) if _parent(pid) not in supervisors]
     return supervisors + brokers
@@ -60,12 +60,12 @@ def _parent(pid: int) -> int | None:
 
 
 def supervisor_of(directories: Sequence[str]) -> int | None:
-    """The pid of the supervisor whose first broker runs on these log directories, if one does."""
+    """The pid of the supervisor whose first broker has these log directories; None if none runs."""
     return pid_files.holder(Path(directories[0]) / SUPERVISOR_PID_FILE)
 
 
 def is_supervisor(pid: int) -> bool:
-    """Whether a process of this user is the supervisor of brokers."""
+    """Whether a process of this user is a supervisor of brokers."""
     return pid_files.holds(pid, SUPERVISOR_PID_FILE)
 
 
@@ -77,7 +77,7 @@ def is_broker(pid: int) -> bool:
 def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Launched:
     """Start `kafkapy server start` with these arguments. Its output is appended to `output`.
 
-    With `is_ours` it ends with this process, in any case.
+    With `is_ours`, the broker ends when this process ends, for whatever reason.
     """
     words = [*words, "--until-eof"] if is_ours else words
     return background.launch(["server", "start", *words], output, is_ours=is_ours)
@@ -87,15 +87,14 @@ def wait_until_serving(launched: Launched, limit_s: float | None) -> None:
     """Wait until a launched broker serves. Without a limit (None), waits until it serves or ends.
 
     Raises:
-        ConfigError: it ended, or was not ready in time; with the end of its output.
+        ConfigError: it ended (with the end of its output), or was not ready in time.
     """
     polls = itertools.count() if limit_s is None else range(int(limit_s / _POLL_S))
     for _ in polls:
         try:
             status = launched.process.wait(_POLL_S)
         except subprocess.TimeoutExpired:
-            # The pid file comes early: a broker that recovers its logs has one long before it
-            # serves.
+            # Not the pid file: a broker that recovers its logs has one long before it serves.
             if serves(launched):
                 return
             continue
@@ -104,7 +103,7 @@ def wait_until_serving(launched: Launched, limit_s: float | None) -> None:
 
 
 def serves(launched: Launched) -> bool:
-    """Whether a launched broker has said that it serves."""
+    """Whether a launched broker serves, according to its output."""
     return _SERVING in launched.said()
 
 
@@ -118,14 +117,14 @@ def first_address(launched: Launched) -> str:
 def start_in_background(
     words: Sequence[str], directories: Sequence[str], name: str = OUTPUT_FILE
 ) -> tuple[int, Path]:
-    """Start `kafkapy server start` with these words; returns when it serves.
+    """Start `kafkapy server start` with these words. Returns when it serves.
 
-    Returns its pid and the file that gets its output: `name` in $LOG_DIR, or in the log directory.
-    There is no limit of time: the recovery of large logs takes as long as it takes. If
-    the wait is interrupted, the broker is stopped.
+    Returns its pid and its output file: `name` in $LOG_DIR, or in the log directory. The wait has
+    no time limit, because the recovery of large logs can take long. If the wait is interrupted,
+    the broker is stopped.
 
     Raises:
-        ConfigError: it ended, with the end of its output; or that cannot be written.
+        ConfigError: it ended (with the end of its output), or the output cannot be written.
     """
     output = Path(os.environ.get("LOG_DIR") or directories[0]) / name
     with background.ended_on_failure() as started:
@@ -148,7 +147,7 @@ def stop(pid: int, limit_s: float, sent: int = signal.SIGTERM) -> bool:
         return True
     try:
         signal.pidfd_send_signal(handle, sent)
-        ended = select.poll()  # not select(): it knows descriptors below 1,024 only
+        ended = select.poll()  # not select(), which supports only descriptors below 1,024
         ended.register(handle, select.POLLIN)
         return bool(ended.poll(limit_s * 1000))
     finally:

@@ -1,9 +1,13 @@
 """The parts of a local cluster: its directory, ports and properties, kept in `cluster.json`.
 
-DIR/cluster.json this DIR/zookeeper/ ZooKeeper's data, its zookeeper.out
-DIR/broker-ID/server.properties written at each start, from cluster.json DIR/broker-ID/data/, logs/
-topics; server.log, controller.log, state-change.log DIR/broker-ID/kafkaServer.out the output of the
-process
+The files of a cluster in DIR:
+
+    DIR/cluster.json                   ports and properties
+    DIR/zookeeper/                     ZooKeeper's data, its zookeeper.out
+    DIR/broker-ID/server.properties    written at each start, from cluster.json
+    DIR/broker-ID/data/                topics
+    DIR/broker-ID/logs/                server.log, controller.log, state-change.log
+    DIR/broker-ID/kafkaServer.out      the output of the process
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ HOST: Final = "127.0.0.1"
 FILE: Final = "cluster.json"
 FORMAT_VERSION: Final = 1
 
-# What the cluster decides for each broker.
+# The keys that the cluster sets for each broker.
 OWN_KEYS: Final = ("broker.id", "node.id", "listeners", "log.dirs", "log.dir", "zookeeper.connect")
 
 _REPLICATED: Final = (
@@ -82,8 +86,8 @@ class ClusterLayout:
         }
 
     def broker_properties(self, broker_id: int) -> dict[str, str]:
-        """A broker's settings: Kafka's, except those that make a small cluster safe and detect
-        failures quickly.
+        """A broker's settings: Kafka's defaults, except settings that make a small cluster safe
+        and detect failures quickly.
         """
         factor = min(3, len(self.broker_ports))
         return {
@@ -91,7 +95,7 @@ class ClusterLayout:
             **dict.fromkeys(_MIN_IN_SYNC, str(max(1, factor - 1))),
             "group.initial.rebalance.delay.ms": "0",
             "zookeeper.session.timeout.ms": "4000",
-            # The last brokers to stop have no other broker for their leaders.
+            # The last brokers to stop cannot move their leaders to another broker.
             "controlled.shutdown.retry.backoff.ms": "100",
             "kafkapy.log.dir": str(self.broker_directory(broker_id) / "logs"),
             **self.overrides,
@@ -151,7 +155,8 @@ def create(
     overrides: Mapping[str, str],
     zookeeper: str | None = None,
 ) -> ClusterLayout:
-    """A new cluster: ZooKeeper just below `base_port`, brokers from there on. 0 means free ports.
+    """A new cluster. ZooKeeper has the port below `base_port`, brokers have the ports from
+    `base_port` on. 0 means free ports.
 
     Raises:
         ConfigError: the number of brokers or the ports are invalid.
@@ -166,7 +171,7 @@ def create(
 
 
 def load(directory: Path) -> ClusterLayout | None:
-    """The cluster of a directory, if there is one.
+    """The cluster of a directory; None if it has none.
 
     Raises:
         ConfigError: its file cannot be read, or is malformed.
@@ -192,7 +197,7 @@ def _decoded(directory: Path, found: Any) -> ClusterLayout:
         int(found["zookeeper_port"]),
         {int(broker_id): int(port) for broker_id, port in found["broker_ports"].items()},
         {str(key): str(value) for key, value in found["overrides"].items()},
-        # Clusters from before there was a choice have Apache's.
+        # Old files do not have the field: their clusters have Apache's ZooKeeper.
         str(Implementation(found.get("zookeeper", Implementation.APACHE))),
     )
 
@@ -208,13 +213,13 @@ def check_overrides(overrides: Mapping[str, str]) -> None:
 
 
 def server_properties(properties: Mapping[str, str]) -> str:
-    """A property file that Kafka reads as well."""
+    """The text of a property file, which Kafka can read too."""
     head = "# Written by kafkapy cluster from cluster.json at each start.\n"
     return head + format_properties(properties)
 
 
 def _port(base_port: int, offset: int, taken: Collection[int]) -> int:
-    """The port at an offset from the base; without a base, a free one."""
+    """The port at an offset from the base; a free port if the base is 0."""
     if base_port:
         return base_port + offset
     while True:

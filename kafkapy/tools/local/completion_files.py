@@ -1,8 +1,8 @@
 """Plans and writes the files of shell completion.
 
-bash-completion and fish load a script of the command's name from the user's own directory when it
-is first completed. zsh, and bash without bash-completion, have no such directory: they need lines
-in their start-up file, which are between two marks.
+bash-completion and fish load a script with the command's name from a directory of the user, at the
+first completion. zsh, and bash without bash-completion, do not: they need lines in their start-up
+file. Two marks enclose these lines.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Places:
 
 
 def shell_of(environment: Mapping[str, str]) -> str | None:
-    """The user's shell by $SHELL, if it is one of ours."""
+    """The user's shell from $SHELL; None if it is not one of SHELLS."""
     name = Path(environment.get("SHELL", "")).name
     return name if name in SHELLS else None
 
@@ -65,7 +65,7 @@ def has_bash_completion() -> bool:
 
 
 def places(shell: str, environment: Mapping[str, str], *, bash_completion: bool) -> Places:
-    """The files of a shell; $HOME, $XDG_*, $ZDOTDIR and $BASH_COMPLETION_USER_DIR count.
+    """The files of a shell, from $HOME, $XDG_*, $ZDOTDIR and $BASH_COMPLETION_USER_DIR.
 
     Raises:
         FilesError: $HOME is not set.
@@ -95,7 +95,7 @@ def places(shell: str, environment: Mapping[str, str], *, bash_completion: bool)
 
 
 def install(where: Places, script: str) -> list[Change]:
-    """Changes that install completion in a shell, with files that are correct already.
+    """Changes that install completion in a shell, including files that are correct already.
 
     Raises:
         FilesError: a file cannot be read.
@@ -120,7 +120,7 @@ def uninstall(where: Places) -> list[Change]:
 
 
 def with_block(text: str, lines: Sequence[str]) -> str:
-    """A start-up file with our lines, at their former place or at the end."""
+    """The text of a start-up file with our lines, at their former place or at the end."""
     block = "\n".join((BEGIN, *lines, END, ""))
     before, found, after = _around_block(text)
     if found:
@@ -129,13 +129,13 @@ def with_block(text: str, lines: Sequence[str]) -> str:
 
 
 def without_block(text: str) -> str:
-    """A start-up file without our lines."""
+    """The text of a start-up file without our lines."""
     before, _, after = _around_block(text)
     return before + after
 
 
 def _around_block(text: str) -> tuple[str, bool, str]:
-    """The text before and after our lines, and whether there are any."""
+    """The text before our lines, whether our lines exist, and the text after them."""
     before, begin, rest = text.partition(BEGIN + "\n")
     _, end, after = rest.partition(END + "\n")
     return (before, True, after) if begin and end else (text, False, "")

@@ -1,6 +1,6 @@
-"""ZooKeeper and some brokers as processes on this machine, for trials and tests.
+"""Runs ZooKeeper and some brokers as processes on this machine, for trials and tests.
 
-A process is signalled only if it holds the pid file of this cluster's directory locked.
+A process gets signals only if it keeps a pid file in this cluster's directory locked.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Member:
 
 
 class LocalCluster:
-    """Fixed: the layout, and a function that is called after each step."""
+    """A cluster with a fixed layout. `say` is called with a line after each step."""
 
     def __init__(self, layout: ClusterLayout, say: Say = lambda line: None) -> None:
         self.layout = layout
@@ -61,10 +61,11 @@ class LocalCluster:
         return broker_processes.broker_of([str(self.layout.log_dir(broker_id))])
 
     def start(self) -> None:
-        """Start the servers that do not run. Returns when every broker knows all others.
+        """Start the servers that do not run. Returns when all brokers are in every broker's
+        metadata.
 
         Raises:
-            ConfigError: a port is taken, or a process did not start. Then the servers that this
+            ConfigError: a port is in use, or a process did not start. Then the servers that this
               call started are stopped.
         """
         self._check(self.layout.broker_ids)
@@ -94,7 +95,7 @@ class LocalCluster:
         """Kill a broker with SIGKILL.
 
         Raises:
-            ConfigError: there is no such broker, or it does not run.
+            ConfigError: the broker does not exist, or does not run.
         """
         pid = self.broker_pid(self._checked(broker_id))
         if pid is None:
@@ -103,10 +104,10 @@ class LocalCluster:
         self._say(f"Broker {broker_id}: killed (pid {pid})")
 
     def restart(self, broker_id: int) -> None:
-        """Stop a broker if it runs, start it, and wait until all others know it.
+        """Stop a broker if it runs, start it, and wait until it is in every broker's metadata.
 
         Raises:
-            ConfigError: there is no such broker, or it did not start.
+            ConfigError: the broker does not exist, or did not start.
         """
         if self.broker_pid(self._checked(broker_id)) is not None:
             self._stop_broker(broker_id)
@@ -118,7 +119,7 @@ class LocalCluster:
             self._wait_until_all_know()
 
     def status(self) -> list[Member]:
-        """The state of every broker. The cluster's data come from one that responds."""
+        """The state of every broker. The metadata are those of the first broker that responds."""
         pids = {broker_id: self.broker_pid(broker_id) for broker_id in self.layout.broker_ids}
         known = next(
             (found for b, pid in pids.items() if pid is not None and (found := self._metadata(b))),
@@ -145,7 +146,7 @@ class LocalCluster:
     def _check(self, broker_ids: Iterable[int]) -> None:
         """
         Raises:
-            ConfigError: another process has a port of ours, or there is no ZooKeeper to start.
+            ConfigError: another process uses a port of the cluster, or ZooKeeper cannot be started.
         """
         for broker_id in broker_ids:
             if self.broker_pid(broker_id) is None:
@@ -170,7 +171,7 @@ class LocalCluster:
         return zookeeper_process.effective_config(config, {}, self._zookeeper)
 
     def _start_brokers(self, broker_ids: Iterable[int], started: list[Launched]) -> None:
-        """Start all brokers at once, since most of a start is Python's own."""
+        """Start all brokers in parallel, because most of the start time is Python's own."""
         launched: dict[int, Launched] = {}
         for broker_id in broker_ids:
             running = self.broker_pid(broker_id)
@@ -213,8 +214,8 @@ class LocalCluster:
         return broker_id
 
     def _wait_until_all_know(self) -> None:
-        """Wait until every broker knows all others, so that a topic can be created on all of
-        them.
+        """Wait until every broker's metadata have all brokers and the controller, so that a topic
+        can be created on all of them.
         """
         running = {b for b in self.layout.broker_ids if self.broker_pid(b) is not None}
         waiting = set(running)

@@ -42,7 +42,7 @@ def lock(path: Path) -> int | None:
 
 
 def holder(path: Path) -> int | None:
-    """The pid of the server that holds this pid file, if one of this user does.
+    """The pid of this user's server that holds this pid file; None if none does.
 
     Symbolic links are not followed: they could lead to a file that another program has locked.
     """
@@ -85,7 +85,7 @@ def _holder(path: Path, flags: int) -> int | None:
 
 
 def _is_ours(pid: int) -> bool:
-    """Whether a process belongs to this user and is not in a container of its own."""
+    """Whether a process belongs to this user and has the pid namespace of this process."""
     try:
         return os.stat(_PROC / str(pid)).st_uid == os.geteuid() and os.readlink(
             _PROC / str(pid) / "ns" / "pid"

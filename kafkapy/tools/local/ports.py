@@ -20,7 +20,7 @@ def free_port(host: str) -> int:
 def check_port(host: str, port: int, who: str) -> None:
     """
     Raises:
-        ConfigError: `who` cannot listen there, because another process does; names it.
+        ConfigError: another process listens on the port; with `who` and, if known, that process.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -28,7 +28,7 @@ def check_port(host: str, port: int, who: str) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            if error.errno == errno.EADDRINUSE:  # of all else the server tells itself
+            if error.errno == errno.EADDRINUSE:  # the server itself reports all other errors
                 raise ConfigError(
                     f"{who} cannot listen on {host}:{port}: {error.strerror}{taken_by(port)}"
                 ) from error

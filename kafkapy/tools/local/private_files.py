@@ -1,4 +1,4 @@
-"""Writes files that may contain passwords, which only their owner may read."""
+"""Writes files that only their owner may read, because they may contain passwords."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from kafkapy.storage.filesystem import OsFileSystem, write_atomically
 
 
 def write_privately(path: Path, data: bytes) -> None:
-    """Write a file atomically. Raises OSError."""
+    """Write a private file atomically. Raises OSError."""
     write_atomically(OsFileSystem(), str(path), data, durable=False, private=True)

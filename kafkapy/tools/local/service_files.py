@@ -1,4 +1,4 @@
-"""A broker as a service of systemd: the unit, and the file of its environment."""
+"""The files of a systemd service for a broker: the unit and its environment file."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ def service_files(
     account: str | None,
     user_config: Path | None,
 ) -> list[ServiceFile]:
-    """The environment and the unit of the service that runs `file`.
+    """The environment file and the unit of the service that runs a broker with `file`.
 
-    Of the machine, as `account`; with `user_config` (~/.config) of the user whose it is.
+    A system service that runs as `account`; with `user_config` (~/.config), a service of the user
+    of that directory.
     """
     command = [python, "-P", "-m", "kafkapy.cli.main", "server", "start", str(file)]
     own = ""
@@ -83,10 +84,10 @@ def next_commands(is_users: bool) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """% begins a specifier in a unit."""
+    """Escape %, which begins a specifier in a unit."""
     return text.replace("%", "%%")
 
 
 def _quoted(word: str) -> str:
-    """A word of ExecStart. systemd reads quotes as a shell does, and expands $ and %."""
+    """Quote a word of ExecStart. systemd reads quotes as a shell does, and expands $ and %."""
     return shlex.quote(_escaped(word).replace("$", "$$"))
