@@ -48,7 +48,7 @@ def topic_partitions(cluster: Cluster, topic: str) -> list[int]:
     """The partitions of a topic.
 
     Raises:
-        ApiError: UNKNOWN_TOPIC_OR_PARTITION, naming it.
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION, with the topic.
     """
     found = cluster.metadata([topic]).topics[topic]
     if found.error is not ErrorCode.NONE:
@@ -65,9 +65,9 @@ def plan_groups(
     refuse: Warn,
     warn: Warn,
 ) -> dict[str, Offsets]:
-    """New offsets by group. `scopes` of None are the partitions with a commit.
+    """New offsets by group. If `scopes` is None, all partitions with a committed offset are reset.
 
-    Groups with members, and those that the file does not name, are refused and left out.
+    Groups with members, and groups without lines in the file, are refused and left out.
 
     Raises:
         ConfigError, ApiError: from `offset_reset.plan`.
@@ -99,7 +99,7 @@ def plan_groups(
 
 
 def commit(cluster: Cluster, planned: Mapping[str, Offsets], done: dict[str, Offsets]) -> None:
-    """Commit the planned offsets, group by group; `done` gets those of each that is committed.
+    """Commit the planned offsets, group by group. Adds each committed group to `done`.
 
     Raises:
         ApiError: a coordinator refused.

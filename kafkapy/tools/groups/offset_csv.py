@@ -51,12 +51,12 @@ def load_offsets(path: str, groups: Iterable[str]) -> GroupOffsets:
 
 
 def parse_offsets(text: str, groups: list[str]) -> GroupOffsets:
-    """Offsets by group. With exactly one group, lines with three columns are that group's.
+    """Offsets by group. With exactly one group, lines with three columns belong to that group.
 
     Raises:
-        ConfigError: names the line whose form differs from the first one's.
+        ConfigError: a line is malformed, or has another form than the first; with its number.
     """
-    # Not `splitlines`: names of groups may have what it takes for the end of a line.
+    # Not `splitlines`: names of groups may contain characters that it treats as line ends.
     rows = [(number, _cells(number, line)) for number, line in enumerate(text.split("\n"), 1)]
     while rows and not any(rows[-1][1]):
         rows.pop()

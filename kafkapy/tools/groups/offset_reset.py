@@ -59,14 +59,15 @@ class OffsetSource(Protocol):
         """Log end offsets."""
 
     def at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Offsets:
-        """The first offset at or after a time; -1 if no record is that late."""
+        """The first offset at or after a time; -1 if no record is at or after it."""
 
 
 def parse_topic_scope(word: str) -> TopicScope:
     """Parse one `--topic`.
 
     Raises:
-        ConfigError: in the words of `ConsumerGroupCommand.parseTopicsWithPartitions`.
+        ConfigError: the word is malformed; with the text of
+            `ConsumerGroupCommand.parseTopicsWithPartitions`.
     """
     topic, colon, numbers = word.partition(":")
     if not colon:
@@ -84,7 +85,7 @@ def parse_topic_scope(word: str) -> TopicScope:
 def expand(
     scopes: Sequence[TopicScope], partitions_of: Callable[[str], Iterable[int]]
 ) -> list[TopicPartition]:
-    """The partitions of scopes, each once. `partitions_of` returns those of whole topics."""
+    """The partitions of scopes, each once. `partitions_of` returns all partitions of a topic."""
     found: dict[TopicPartition, None] = {}
     for topic, partitions in scopes:
         chosen = partitions_of(topic) if partitions is None else partitions
@@ -121,10 +122,10 @@ def plan(
     source: OffsetSource,
     warn: Warn,
 ) -> Offsets:
-    """The new offset of each partition, by topic and partition.
+    """The new offset of each partition, sorted by topic and partition.
 
     Raises:
-        ConfigError: a partition without a committed offset was to be shifted.
+        ConfigError: a partition to shift has no committed offset.
         ApiError: the cluster does not return the offsets.
     """
     ask = _Ask(reset, partitions, committed, source, warn)

@@ -21,7 +21,7 @@ def parse_datetime(text: str) -> int:
     """`2024-01-31T23:59:59.999` with `Z`, `+01`, `+0100`, `+01:00`, or nothing, which is UTC.
 
     Raises:
-        ConfigError: it is not that, or no such time exists.
+        ConfigError: the text has another form, or the time does not exist.
     """
     match = _DATETIME.fullmatch(text)
     if match is None:
@@ -37,7 +37,7 @@ def parse_datetime(text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """`PnDTnHnMnS` in milliseconds; negative ones are allowed.
+    """`PnDTnHnMnS` in milliseconds; negative durations are allowed.
 
     Raises:
         ConfigError: it is not an ISO 8601 duration of days and less.
