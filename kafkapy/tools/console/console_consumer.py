@@ -31,9 +31,9 @@ from kafkapy.tools.librdkafka_client import Reporter, make, raise_if_final, subs
 
 EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
-# Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
+# Short, because Ctrl-C and --timeout-ms take effect after a poll: librdkafka blocks Python.
 _POLL_S: Final = 0.1
-# The limit for the first broker's response; that for records is an option.
+# The limit for the first response of a broker. The limit for records is an option.
 API_TIMEOUT: Final = "default.api.timeout.ms"
 API_TIMEOUT_MS: Final = 60_000
 _CHECK_EVERY_S: Final = 5.0
@@ -121,9 +121,11 @@ class ConsoleConsumer:
             yield message_of(raw)
 
     def give_back(self) -> None:
-        """Take back the stored offsets of the records since `idle` last, which were not written."""
+        """Reset the stored offsets to the first records since the last `idle`: those records were
+        not written.
+        """
         for place, offset in self._unwritten.items():
-            with suppress(KafkaException):  # the partition is another member's by now
+            with suppress(KafkaException):  # the partition was assigned to another member
                 self._consumer.store_offsets(offsets=[TopicPartition(*place, offset)])
 
     def close(self) -> None:
@@ -137,7 +139,7 @@ class ConsoleConsumer:
 
 
 class _FirstBroker:
-    """Ends a consumer without a response from any broker; librdkafka would retry for ever."""
+    """Ends a consumer that gets no response from any broker; librdkafka would retry for ever."""
 
     def __init__(self, consumer: Consumer, servers: str, patience_ms: int) -> None:
         self._consumer = consumer
@@ -149,7 +151,7 @@ class _FirstBroker:
         self.answered = False
 
     def check(self) -> None:
-        """Check whether a broker has responded. Once one has, later calls return at once.
+        """Check whether a broker has responded. After a response, calls return at once.
 
         Raises:
             ApiError: NETWORK_EXCEPTION, after the timeout.
@@ -158,7 +160,7 @@ class _FirstBroker:
         if self.answered or now_s < self._next_s:
             return
         is_last = now_s >= self._give_up_s
-        # A cluster of very many topics answers late: the last check is the most patient.
+        # A cluster with very many topics responds late, so the last check waits longest.
         limit_s = min(_CHECK_EVERY_S, self._patience_ms / 1000) if is_last else _CHECK_LIMIT_S
         try:
             self._consumer.list_topics(timeout=limit_s)
@@ -183,7 +185,7 @@ def print_messages(
     warn: Callable[[str], None],
     count: Callable[[], None],
 ) -> None:
-    """Write records until `max_messages`. `count` is called for each, before it is formatted.
+    """Write records until `max_messages`. `count` is called before each record is formatted.
 
     Raises:
         KafkapyError: a record cannot be formatted, and errors are not skipped.
@@ -207,7 +209,7 @@ def print_messages(
 
 
 def message_of(raw: RawMessage) -> Message:
-    """A record of librdkafka."""
+    """Convert a record of librdkafka."""
     kind, timestamp = raw.timestamp()
     return Message(
         raw.topic(),
@@ -225,4 +227,4 @@ def _headers_of(raw: RawMessage) -> Sequence[tuple[str, bytes | None]] | None:
     try:
         return raw.headers() or ()
     except (SystemError, UnicodeDecodeError):
-        return None  # confluent-kafka decodes the names as UTF-8, and brokers take any bytes
+        return None  # confluent-kafka decodes names as UTF-8, but brokers accept any bytes

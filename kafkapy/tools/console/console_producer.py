@@ -21,8 +21,8 @@ _FIRST_LOOK_S: Final = 1.0
 
 
 class ConsoleProducer:
-    """Sends records to one topic. Failures are passed to `warn`, as in Kafka, unless they are
-    waited for.
+    """Sends records to one topic. Failures are passed to `warn`, as in Kafka, or raised if the
+    send waits for the acknowledgement.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ConsoleProducer:
         self._producer: Producer = make(Producer, producer_config(properties), reporter)
 
     def wait_for_topic(self) -> None:
-        """Wait until the topic is known. A cluster that creates topics creates it now.
+        """Wait until the topic is in the metadata. Automatic topic creation creates it now.
 
         Raises:
             ApiError: no broker returned it in time, or one refused the login.
@@ -54,7 +54,7 @@ class ConsoleProducer:
                 self._producer.list_topics(self._topic, timeout=min(wait_s, left_s))
                 return
             except KafkaException as error:
-                # The reporter tells why, and ends it when the login was refused.
+                # The poll runs the reporter: it logs the reason, or raises if login was refused.
                 self._producer.poll(_ROOM_WAIT_S)
                 if time.monotonic() >= deadline:
                     raise ApiError(
@@ -68,7 +68,7 @@ class ConsoleProducer:
         """Queue one record, or with `sync` wait until it is acknowledged.
 
         Raises:
-            ApiError: it failed, with `sync`. Otherwise that is told later.
+            ApiError: it failed, with `sync`. Otherwise a failure is passed to `warn` later.
         """
         self._sync = sync
         while True:
@@ -84,7 +84,7 @@ class ConsoleProducer:
             except BufferError:
                 self._producer.poll(_ROOM_WAIT_S)
             except KafkaException as error:
-                # Too large, for one: nothing was queued, the next line may do.
+                # For example, the record is too large. It was not queued; the next line may fit.
                 self._failed(error.args[0], line.key, line.value)
                 return
         self._producer.poll(0)
@@ -92,7 +92,7 @@ class ConsoleProducer:
             flush(self._producer)
 
     def close(self) -> None:
-        """Wait for everything that is queued."""
+        """Wait until every queued record is acknowledged or has failed."""
         flush(self._producer)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:

@@ -16,13 +16,13 @@ from kafkapy.tools.console.console_consumer import message_of
 from kafkapy.tools.console.message_formatter import Message
 from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer, raise_if_final, subscribe
 
-# Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
+# Short, because Ctrl-C and --timeout-ms take effect after a poll: librdkafka blocks Python.
 _POLL_S: Final = 0.1
 
 
 class ConsoleShareConsumer:
-    """Prints records of a topic. Each is acknowledged with `kind`, or rejected if it cannot be
-    shown and `rejects_errors`."""
+    """Prints records of a topic, and acknowledges each with `kind`. With `rejects_errors`, records
+    that cannot be formatted are rejected."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ConsoleShareConsumer:
             OSError: `out` cannot be written. Unwritten records are not acknowledged.
             TimeoutError: no record for `timeout_ms`.
             ApiError: the consumer cannot continue.
-            KafkapyError: a record cannot be formatted, and is not to be rejected.
+            KafkapyError: a record cannot be formatted, and `rejects_errors` is not set.
         """
         last = time.monotonic()
         while max_messages is None or self.count < max_messages:
@@ -78,7 +78,7 @@ class ConsoleShareConsumer:
     def _print_all(
         self, records: Sequence[RawMessage], render: Callable[[Message], bytes], out: IO[bytes]
     ) -> None:
-        """Print records, then acknowledge them: the broker forgets what is acknowledged."""
+        """Print records, then acknowledge them: acknowledged records are not delivered again."""
         kinds: list[AcknowledgeType] = []
         try:
             for raw in records:
@@ -111,5 +111,5 @@ class ConsoleShareConsumer:
         return False
 
     def close(self) -> None:
-        """Leave the group: what was not acknowledged is released."""
+        """Leave the group. Records that were not acknowledged are released."""
         self._consumer.close()

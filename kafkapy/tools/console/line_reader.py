@@ -53,7 +53,7 @@ class LineReader:
         separator = properties.get("headers.separator", ",")
         self._refuse_equal(properties, separator)
         try:
-            # The only separator that Kafka splits by as a regular expression.
+            # Kafka treats only this separator as a regular expression.
             self._headers_separator = re.compile(separator.encode())
         except PATTERN_ERRORS as error:
             raise ConfigError(f"headers.separator '{separator}': {error}") from None
@@ -62,7 +62,7 @@ class LineReader:
         """Parse one line, without its end. `number` counts from 1.
 
         Raises:
-            ConfigError: a separator is missing and errors are not ignored; names the line.
+            ConfigError: a separator is missing and errors are not ignored; with the line.
         """
         headers: Headers = []
         rest = line
@@ -128,14 +128,14 @@ class LineReader:
         names = [name for name in _SEPARATORS if name in used]
         for i, name in enumerate(names):
             for other in names[i + 1 :]:
-                # Headers are cut off before the key is looked for: these two may be the same.
+                # Headers are cut off before the key separator is searched: these may be equal.
                 may_equal = {name, other} == {"headers.delimiter", "key.separator"}
                 if used[name] == used[other] and not may_equal:
                     raise ConfigError(f"{name} and {other} may not be equal")
 
 
 def _cut(text: bytes, separator: bytes) -> tuple[bytes, bool, bytes]:
-    """Cut at the first separator. An empty one is found at the beginning, as in Java."""
+    """Cut at the first separator. An empty separator is found at the beginning, as in Java."""
     if not separator:
         return b"", True, text
     before, found, after = text.partition(separator)
@@ -143,8 +143,8 @@ def _cut(text: bytes, separator: bytes) -> tuple[bytes, bool, bytes]:
 
 
 def _split(separator: re.Pattern[bytes], text: bytes) -> list[bytes]:
-    """Split as Java does: without the groups of the separator, an empty match at the beginning, and
-    empty parts at the end.
+    """Split as Java does. The result has no groups of the separator, no empty part before an empty
+    match at the beginning, and no empty parts at the end.
     """
     parts, start = [], 0
     for found in separator.finditer(text):

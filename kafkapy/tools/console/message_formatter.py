@@ -14,8 +14,8 @@ Deserializer = Callable[[bytes], bytes]
 
 
 class Message(NamedTuple):
-    """A consumed record. `timestamp_type` is None without a timestamp, `headers` if they cannot be
-    read.
+    """A consumed record. `timestamp_type` is None without a timestamp. `headers` is None if they
+    cannot be read.
     """
 
     topic: str
@@ -76,7 +76,7 @@ def _uuid(raw: bytes) -> bytes:
         raise ConfigError("Error parsing data into UUID") from None
 
 
-# The last part of the class name of `org.apache.kafka.common.serialization`.
+# By the class name without its package, `org.apache.kafka.common.serialization`.
 _DESERIALIZERS: Final[dict[str, Deserializer]] = {
     "StringDeserializer": _string,
     "ByteArrayDeserializer": bytes,

@@ -1,4 +1,4 @@
-"""Translates regular expressions of Java into those of POSIX, which librdkafka uses."""
+"""Translates Java's regular expressions to POSIX syntax, which librdkafka uses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _INSIDE: Final = {r"\d": "0-9", r"\w": "A-Za-z0-9_", r"\.": ".", r"\-": ""}
 
 
 def posix_regex(text: str) -> str:
-    r"""The expression in POSIX's syntax. Translates `\d` and `\D`, `\w`, `\.` and `\-` in brackets,
-    and groups that do not capture, and leaves the rest as it is.
+    r"""The expression in POSIX syntax. Translates `\d`, `\D` outside of brackets, `\w`, `\.` and
+    `\-` in brackets, and non-capturing groups. Leaves the rest unchanged.
     """
     found: list[str] = []
     is_inside = has_dash = False
     for token in re.findall(_TOKEN, text, re.DOTALL):
         if is_inside and token == "]":
-            # The only place where POSIX takes a dash for itself.
+            # In POSIX, a dash at the end of brackets is literal.
             found.append("-]" if has_dash else "]")
             is_inside = has_dash = False
             continue
