@@ -19,7 +19,7 @@ _ESCAPED: Final = "kafkapy.escaped"
 
 
 def escaped(error: UnicodeError) -> tuple[str, int]:
-    """Letters that an encoding lacks, as Java and JSON write them: in UTF-16, such as \\u65e5."""
+    """Escape characters that an encoding lacks as Java and JSON do: in UTF-16, such as \\u65e5."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
@@ -27,7 +27,7 @@ def escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def write_whatever_comes() -> None:
-    """Make stdout escape letters that the locale lacks: groups have names from elsewhere."""
+    """Make stdout escape characters that the locale lacks: names of groups may contain them."""
     codecs.register_error(_ESCAPED, escaped)
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors=_ESCAPED)
@@ -35,14 +35,14 @@ def write_whatever_comes() -> None:
 
 def read_whatever_comes() -> None:
     """Read bytes of stdin that are not UTF-8 as surrogates (PEP 383). A command that reads lines
-    refuses such a line, and continues with the next one.
+    refuses a line with surrogates, and continues with the next line.
     """
     if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors == "strict":
         sys.stdin.reconfigure(errors="surrogateescape")
 
 
 def surprise(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """The hook for what nobody expected: one line, unless --debug is there."""
+    """The hook for unexpected exceptions: prints one line, or the traceback with --debug."""
     if "--debug" in sys.argv:
         sys.__excepthook__(kind, error, trace)
     else:
@@ -52,7 +52,7 @@ def surprise(kind: type[BaseException], error: BaseException, trace: TracebackTy
 
 
 def main() -> None:
-    """Run the command line of this process, and end it."""
+    """Run the command line of this process, and end the process."""
     sys.excepthook = surprise
     write_whatever_comes()
     sys.stdout = over_output_file(sys.stdout)
@@ -61,7 +61,7 @@ def main() -> None:
     try:
         end(run(sys.argv[1:], Environment()))
     finally:
-        # All memory goes with the process; looking for cycles in it first is a tenth of a start.
+        # Skips the search for cycles at exit: it would take a tenth of the time of a start.
         gc.freeze()
 
 

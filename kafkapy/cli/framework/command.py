@@ -1,7 +1,7 @@
-"""A command: its options, how its words are read, and what it does.
+"""The definition of a command: its options, its help and its function.
 
-The option dataclass says what there is. `jopt` reads every command line by it, and help,
-completions, manual pages and docs/reference are written from it.
+The options are the fields of a dataclass. `jopt` parses every command line with them; help,
+completions, manual pages and docs/reference are generated from them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kafkapy.common.errors import KafkapyError
 
 OptionsT = TypeVar("OptionsT", bound=CommonOptions)
 
-# The headings that every command has in its help, first and last, and the options under them.
+# The first and the last heading in the help of every command, and the options under them.
 CONNECTION: Final = ("Connection", ("bootstrap-server", "command-config"))
 OUTPUT: Final = ("Output", ("output", "debug", "version", "help"))
-# With one of these nothing else is read, as in Kafka's tools.
+# With one of these, all other options are ignored, as in Kafka's tools.
 _QUESTIONS: Final = ("version", "help")
 _LAST: Final = ("output", "debug", "version")
 
@@ -35,15 +35,15 @@ EXAMPLE_SERVERS: Final = "--bootstrap-server localhost:9092"
 class Command(Generic[OptionsT]):
     """One command of `kafkapy`.
 
-    `run` gets the options and the environment and returns the exit status. `help` is the sentence
-    of the table of commands where none is given. `failure` frames the message of what goes wrong
-    while it runs. `operands` names a field that takes the words that are no options; with
-    `verbatim`, all words from the first such one on are its. `bare` says that the command does
-    something without any word. `refused` says, by name, why options that Kafka's tool has are not
-    served. With `foreign_flags`, unknown options belong to another program; it gives those of them
-    that take no value. `groups` are the headings of the help, each with the names of its options;
-    `examples` say what a command line does, and give its words after the command. `{B}` in them
-    stands for `--bootstrap-server localhost:9092`.
+    `run` gets the options and the environment and returns the exit status. `help` is one sentence;
+    by default, the sentence in the table of commands. `failure` is the format of errors that `run`
+    raises. `operands` names the field for words that are not options; with `verbatim`, all words
+    from the first operand on are operands. `bare` allows a command line without words. `refused`
+    maps options of Kafka's tool that are not supported to the reason. With `foreign_flags`, unknown
+    options belong to another program; the function returns its options without a value. `groups`
+    maps headings of the help to the names of their options. `examples` maps a sentence to the words
+    of a command line after the command. `{B}` in them stands for
+    `--bootstrap-server localhost:9092`.
     """
 
     name: str
@@ -63,13 +63,13 @@ class Command(Generic[OptionsT]):
         self.help = self.help or COMMANDS[self.name]
 
     def specs(self) -> list[OptionSpec]:
-        """Every option, those that every command has last."""
+        """All options; `output`, `debug` and `version` come last."""
         every = dataclasses.fields(self.options)
         specs = [_spec(each) for each in every if each.name != self.operands]
         return sorted(specs, key=lambda spec: spec.field in _LAST)
 
     def sections(self) -> dict[str, list[OptionSpec]]:
-        """Every option by its name under its heading, in the order of the help."""
+        """The options under each heading, in the order of the help."""
         of_name = {spec.names[0]: spec for spec in self.specs()}
         found: dict[str, list[OptionSpec]] = {CONNECTION[0]: []}
         groups = [(heading, tuple(names.split())) for heading, names in self.groups.items()]
@@ -88,20 +88,20 @@ class Command(Generic[OptionsT]):
         ]
 
     def operand_choices(self) -> tuple[str, ...]:
-        """The words that the first operand may be, where they are few."""
+        """The words that are allowed as first operand; empty if any word is."""
         operand = self.operand()
         return () if operand is None else operand.choices
 
     def operand(self) -> OptionSpec | None:
-        """The help of positional arguments; None where there are none."""
+        """The declaration of the operands; None if the command has none."""
         every = dataclasses.fields(self.options)
         return next((_spec(each) for each in every if each.name == self.operands), None)
 
     def read(self, words: Sequence[str]) -> OptionsT:
-        """The options that the words stand for; with --version or --help, only those.
+        """Parse words as options; with --version or --help, only those.
 
         Raises:
-            UsageError: in jopt's words, naming the option; or there are no words.
+            UsageError: an option is wrong, with jopt's text; or words are required.
         """
         if not words and not self.bare:
             raise UsageError(f"{self.name} needs options: {self.help}")
@@ -121,7 +121,9 @@ class Command(Generic[OptionsT]):
         return self.options(**values)
 
     def execute(self, options: OptionsT, env: Environment, words: Sequence[str]) -> int:
-        """Run, and frame what goes wrong; the exit status. `words` are the command line's.
+        """Run the command, and format its errors with `failure`. Returns the exit status.
+
+        `words` are those of the command line.
 
         Raises:
             KafkapyError: the command failed.
@@ -136,23 +138,23 @@ class Command(Generic[OptionsT]):
 
 
 def _spec(field: dataclasses.Field[Any]) -> OptionSpec:
-    """The option of a field: as it is declared, with the name and the type of the field."""
+    """The option of a field: its declaration, with the name and the type of the field."""
     declared: OptionSpec = field.metadata[SPEC]
     name, *letters = declared.names
     return declared._replace(
         names=(name or spelled(field.name), *letters),
-        # The annotation as it is written; to evaluate them all would take longer than to parse.
+        # The annotation as text: to evaluate all of them would take longer than to parse.
         kind=str(field.type).removesuffix(" | None"),
         field=field.name,
     )
 
 
 def load(name: str) -> Command[Any]:
-    """The command of that name, which is in COMMANDS; its module is imported."""
+    """Import the module of a command in COMMANDS, and return the command."""
     command: Command[Any] = importlib.import_module(module_of(name)).COMMAND
     return command
 
 
 def commands() -> dict[str, Command[Any]]:
-    """Every command by name, imported: for what is written about all of them."""
+    """All commands by name. Imports every module; used to generate text about all commands."""
     return {name: load(name) for name in COMMANDS}

@@ -1,7 +1,7 @@
-"""The way of a command line to its command, and the one place where errors become exit statuses.
+"""Runs command lines, and is the one place that converts errors to exit statuses.
 
-`jopt` reads every command line, as the command's options are declared. Typer only draws help
-(`help_page`): its import takes longer than most commands.
+`jopt` parses every command line with the options that the command declares. Typer only formats help
+(`help_page`), because its import takes longer than most commands.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from kafkapy.common.java_environment import without_effect
 
 
 def run(words: Sequence[str], env: Environment) -> int:
-    """Run a command line; the exit status. Never a traceback, unless --debug asks for one."""
+    """Run a command line. Returns the exit status. Shows a traceback only with --debug."""
     try:
         status = _call(words, env)
         env.stdout.flush()
     except KafkapyError as error:
         status = report(env, error, words)
     except BrokenPipeError:
-        # The reader went away (`| head`): nobody is left to tell.
+        # The reader has closed the pipe (`| head`), so nothing is reported.
         env.abandon_stdout()
         status = ExitStatus.FAILURE
     except OSError as error:
@@ -74,7 +74,7 @@ def _call_command(words: Sequence[str], env: Environment) -> int:
 
 
 def _unknown(name: str) -> str:
-    """The error for a command that does not exist; it names the nearest."""
+    """The error text for a command that does not exist, with the most similar command."""
     import difflib
 
     near = difflib.get_close_matches(name, COMMANDS, n=1)
@@ -82,8 +82,8 @@ def _unknown(name: str) -> str:
 
 
 def _warn_of_environment(words: Sequence[str], env: Environment) -> None:
-    """Name what Kafka's scripts take from the environment, and the commands that stand for them do
-    not."""
+    """Warn of environment variables that Kafka's scripts use, but the commands that replace them
+    do not."""
     if any(words[0] == command for command, *_ in DROP_IN.values()):
         starts_jvm = tuple(words[:2]) == DROP_IN["zookeeper-server-start.sh"]
         line = without_effect(os.environ, starts_jvm=starts_jvm)
@@ -92,13 +92,13 @@ def _warn_of_environment(words: Sequence[str], env: Environment) -> None:
 
 
 def report(env: Environment, error: KafkapyError, words: Sequence[str]) -> ExitStatus:
-    """One line for what went wrong, one for what to do where that is known, and where help is."""
+    """Print an error, its hint if there is one, and for usage errors the command for help."""
     if env.debug:
         raise error
     try:
         env.stdout.flush()
     except OSError:
-        env.abandon_stdout()  # stderr may have a reader still
+        env.abandon_stdout()  # stderr may still have a reader
     env.warn(str(error))
     from kafkapy.cli.framework import hints
 

@@ -1,7 +1,6 @@
 """The table of commands.
 
-A command's module is imported when that command is called, and never before: starting quickly is a
-feature.
+A command's module is imported only when that command is called, so that commands start quickly.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _MODULES: Final = {
     "completion": "kafkapy.cli.framework.completion",
 }
 
-# What people come for -> commands, in the order of the help.
+# Headings of the help and their commands, in the order of the help.
 GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Run": ("server", "zookeeper", "cluster", "features"),
     "Topics": ("topics", "configs", "delete-records", "reassign", "leader-election",
@@ -86,5 +85,5 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def module_of(name: str) -> str:
-    """The module of a command; its `COMMAND` is what runs."""
+    """The module of a command. Its `COMMAND` is the definition of the command."""
     return _MODULES.get(name) or f"kafkapy.cli.commands.{name.replace('-', '_')}"

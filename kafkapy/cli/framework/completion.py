@@ -35,7 +35,7 @@ class CompletionOptions(CommonOptions):
 
 
 def run(options: CompletionOptions, env: Environment) -> ExitStatus:
-    """Do the one thing; a file that is as it should be is left alone."""
+    """Run the verb. Files that are correct already are not written."""
     from kafkapy.cli.framework.completion_scripts import script
     from kafkapy.tools.local import completion_files as files
 
@@ -59,7 +59,7 @@ def run(options: CompletionOptions, env: Environment) -> ExitStatus:
         where = files.places(shell, os.environ, bash_completion=bash_completion)
         changes = files.install(where, script(shell))
     else:
-        # Whatever was there when it was installed: lines in a start-up file go too.
+        # bash-completion may be newer than the install: remove lines in a start-up file too.
         changes = files.uninstall(files.places(shell, os.environ, bash_completion=False))
     if not options.dry_run:
         files.apply(changes)

@@ -1,6 +1,6 @@
-"""Static completions for bash, zsh and fish, written from the definitions of the commands.
+"""Static completions for bash, zsh and fish, generated from the definitions of the commands.
 
-Typer's own completion starts Python at each TAB; these files need none.
+Typer's own completion starts Python at each TAB; these files do not need Python.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def script(shell: str) -> str:
 
 
 def takes_file(spec: OptionSpec) -> bool:
-    """Whether the value is a path."""
+    """Whether the option's value is a path."""
     return spec.metavar in FILE_METAVARS
 
 
@@ -33,7 +33,9 @@ def long_name(spec: OptionSpec) -> str:
 
 
 def bash(every: Commands) -> str:
-    """Kafka's own script names complete as well: they are the same commands."""
+    """The script for bash. It also completes the names of Kafka's scripts, which are the same
+    commands.
+    """
     lines = [
         f"# {NOTE}",
         "_kafkapy() {",

@@ -1,4 +1,4 @@
-"""Apache Kafka's script names that `scripts/bin` holds, and the words that they stand for."""
+"""The names of Apache Kafka's scripts in `scripts/bin`, and the words of `kafkapy` for each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The process as a command sees it: streams, a reader or a pipe, the way to brokers.
+"""The environment of a command: its streams, and its connections to brokers.
 
-Tests replace it whole.
+Tests replace the whole environment.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def _nowhere(mode: str) -> TextIO:
-    """A stream without an end: it lives as long as the process."""
+    """A stream on the null device. It stays open until the process ends."""
     return cast("TextIO", open(os.devnull, mode, errors="replace"))
 
 
 @dataclass(slots=True)
 class Environment:
-    """One run. `debug` asks for tracebacks; a `connector` replaces sockets.
+    """The environment of one run. `debug` enables tracebacks; a `connector` replaces sockets.
 
-    A stream that the process was started without (`>&-`) is empty, or takes everything.
+    A stream that was closed when the process started (`>&-`) is replaced by the null device.
     """
 
     stdin: TextIO = field(default_factory=lambda: sys.stdin or _nowhere("r"))
@@ -34,29 +34,29 @@ class Environment:
 
     @property
     def on_terminal(self) -> bool:
-        """Whether stdout is shown to a person."""
+        """Whether stdout is a terminal."""
         return self.stdout.isatty()
 
     @property
     def interactive(self) -> bool:
-        """Whether a person types on stdin and reads stdout (Java's `System.console()`)."""
+        """Whether stdin and stdout are terminals (Java's `System.console()`)."""
         return self.stdin.isatty() and self.stdout.isatty()
 
     def abandon_stdout(self) -> None:
-        """Forget a stdout that cannot be written, so that flushing at exit does not fail."""
+        """Replace a stdout that cannot be written, so that flushing at exit does not fail."""
         self.stdout = _nowhere("w")
         sys.stdout = self.stdout
 
     def write(self, text: str) -> None:
-        """Result text, as it is."""
+        """Write text of the result, unchanged."""
         self.stdout.write(text)
 
     def line(self, text: str = "") -> None:
-        """One line of result."""
+        """Write one line of the result."""
         self.stdout.write(text + "\n")
 
     def warn(self, text: str) -> None:
-        """One line that is not result: warnings, errors, hints."""
+        """Write one line to stderr: a warning, an error or a hint."""
         self.stdout.flush()
         self.stderr.write(text + "\n")
         self.stderr.flush()

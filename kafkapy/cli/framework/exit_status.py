@@ -1,6 +1,6 @@
-"""Exit statuses of commands, and the errors that are their own.
+"""Exit statuses and errors of commands.
 
-Kafka's tools know the statuses 0 and 1 only, and scripts rely on that.
+Kafka's tools have only the statuses 0 and 1, and scripts rely on that.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class UsageError(KafkapyError):
 
 
 class CommandFailed(KafkapyError):
-    """The command was understood and did not succeed; the message is complete."""
+    """The command line was valid, but the command failed. The message is complete."""
 
     @classmethod
     def unwritten(cls, error: OSError) -> CommandFailed:
-        """Stdout cannot be written."""
+        """The error for a stdout that cannot be written."""
         return cls(f"Unable to write to standard out: {error.strerror}")

@@ -1,4 +1,4 @@
-"""Failures of commands that go on after one, as Kafka's tools for groups do."""
+"""Failures of commands that continue after a failure, as Kafka's tools for groups do."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from kafkapy.common.errors import KafkapyError
 
 
 class Failures:
-    """Failures: `Error:` lines on stdout as in Kafka, or on stderr if stdout is for programs; and
-    the exit status, which is 0 unless the user wants it `strict`."""
+    """Prints failures as `Error:` lines on stdout, as in Kafka, or with `is_quiet` on stderr,
+    because programs read stdout. The exit status is 0 after failures, except with `strict`."""
 
     def __init__(self, env: Environment, *, is_quiet: bool, strict: bool) -> None:
         self._env = env
@@ -25,7 +25,7 @@ class Failures:
         self._count += 1
 
     def add(self) -> None:
-        """A failure that a report shows by itself."""
+        """Count a failure that a report shows."""
         self._count += 1
 
     @property

@@ -1,4 +1,4 @@
-"""The text of `--help`, drawn by Typer's formatter from the declarations of the commands.
+"""The text of `--help`, made by Typer's formatter from the definitions of the commands.
 
 Typer's rich help is off: importing rich takes even longer.
 """
@@ -17,7 +17,7 @@ from kafkapy.cli.framework.jopt import OptionSpec
 
 
 def of_all() -> str:
-    """The help of kafkapy itself: its commands, by what they are for."""
+    """The help of kafkapy itself: its commands under the headings of GROUPS."""
     about = "Kafka for Python people: a broker, the ops toolbox, and topics as Spark tables."
     page = _begun("kafkapy", "[OPTIONS] COMMAND [ARGS]...", about)
     _write_options(page, "Options", ROOT_OPTIONS)
@@ -28,8 +28,8 @@ def of_all() -> str:
 
 
 def of_command(name: str, command: Command[Any]) -> str:
-    """The help of a command: examples, the words that are no options, and the options under their
-    headings. `name` is the one by which it was called."""
+    """The help of a command: examples, operands, and options under their headings. `name` is the
+    name with which the command was called."""
     operand = command.operand()
     words = "" if operand is None else operand.metavar
     usage = f" {words if words.startswith('[') else f'[{words}]'}" if words else ""
@@ -48,7 +48,7 @@ def of_command(name: str, command: Command[Any]) -> str:
 
 
 def _begun(name: str, words: str, about: str) -> Any:
-    """A page as far as the options."""
+    """A page with usage and description, but without options."""
     page = typer.Context(TyperCommand(name), max_content_width=100).make_formatter()
     page.write_usage(name, words)
     page.write_paragraph()
@@ -63,7 +63,7 @@ def _write_options(page: Any, heading: str, specs: Iterable[OptionSpec]) -> None
 
 
 def _row(spec: OptionSpec) -> tuple[str, str]:
-    """An option and its value, its letter in front; and what it means."""
+    """The names of an option, its letter first, with its value; and its help."""
     names = [f"-{name}" if len(name) == 1 else f"--{name}" for name in sorted(spec.names, key=len)]
     value = f" {spec.metavar}" if spec.takes_value else ""
     default = f"  [default: {spec.default}]" if spec.default else ""
@@ -76,7 +76,7 @@ def _text(page: Any) -> str:
 
 
 def folded(line: str, width: int, indent: int) -> str:
-    """A command line as a shell takes it, in lines of at most `width` where its words allow."""
+    """A command line in shell syntax, folded to lines of at most `width` if its words allow it."""
     lines, margin = [""], " " * indent
     for words in line.split(" --"):
         piece = f" --{words}" if lines[-1] else words

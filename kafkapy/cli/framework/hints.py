@@ -1,7 +1,7 @@
-"""Hints: one line below an error that says what to do, for the likeliest mistakes.
+"""Hints: one line of advice below an error, for the most likely mistakes.
 
-The error itself is in the words of Kafka's tools, on which scripts rely. Imported when something
-has failed, and never before.
+The error itself has the text of Kafka's tools, on which scripts rely. This module is imported only
+after an error.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ OF_CODE: Final[Mapping[ErrorCode, str]] = {
         " kafkapy cluster list-endpoints shows those that run"
     ),
 }
-# By the class of an error behind the error: ssl is not imported for it.
+# By the class name of an error's cause, so that ssl is not imported for it.
 OF_CAUSE: Final[Mapping[str, str]] = {
     "ConnectionRefusedError": (
         "start a broker (kafkapy server start), or correct host and port of --bootstrap-server"
@@ -115,7 +115,7 @@ _JSON: Final = {
     "offset_json_file": '{"version":1,"partitions":[{"topic":"t","partition":0,"offset":1}]}',
     "path_to_json_file": '{"partitions":[{"topic":"t","partition":0}]}',
 }
-# Options of other tools, and of older ones, by what serves in their place.
+# Options of other and of older tools, and the options that replace them.
 _INSTEAD: Final = {
     "zookeeper": ("bootstrap-server",),
     "broker-list": ("bootstrap-server",),
@@ -127,16 +127,16 @@ _INSTEAD: Final = {
 
 
 def warn(env: Environment, error: BaseException, words: Sequence[str]) -> None:
-    """Write the hint for an error, if there is one."""
+    """Write the hint for an error, if the error has one."""
     advice = hint(error, words)
     if advice is not None:
         env.warn(f"Hint: {advice}")
 
 
 def hint(error: BaseException, words: Sequence[str]) -> str | None:
-    """The advice for an error of a command line; None where there is none."""
+    """The advice for an error of a command line; None if none is known."""
     if "Hint: " in str(error):
-        return None  # it has what a process in the background said, to its end
+        return None  # it contains the output of a background process, which has a hint
     chain = list(_chain(error))
     return (
         _of_option(str(error), words)
@@ -156,7 +156,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _of_option(text: str, words: Sequence[str]) -> str | None:
-    """The option that was meant."""
+    """A hint for an unknown option: the option that was probably meant."""
     unknown = re.fullmatch(r"(.+) is not a recognized option", text)
     if unknown is None or not words or words[0] not in COMMANDS:
         return None
@@ -167,7 +167,7 @@ def _of_option(text: str, words: Sequence[str]) -> str | None:
 
 
 def _of_config(text: str) -> str | None:
-    """The name that was meant."""
+    """A hint for an unknown topic config: the name that was probably meant."""
     unknown = re.search(r"Unknown topic config name: (\S+)$", text)
     if unknown is None:
         return None
@@ -180,7 +180,7 @@ def _of_config(text: str) -> str | None:
 
 
 def _of_listener(text: str) -> str | None:
-    """The properties of a broker that cannot listen, which no option of a client tells."""
+    """A hint for a broker that cannot bind a listener. Hints about client options do not apply."""
     if re.search(r" cannot be bound: (?!Address already in use)", text) is None:
         return None
     return (
@@ -190,7 +190,7 @@ def _of_listener(text: str) -> str | None:
 
 
 def _of_json(text: str, words: Sequence[str]) -> str | None:
-    """The file, and how it is to look."""
+    """A hint for a file that is not valid JSON: the file and an example."""
     if "is not a valid JSON" not in text or len(words) < 2 or words[0] not in COMMANDS:
         return None
     options = load(words[0]).read(words[1:])

@@ -1,4 +1,4 @@
-"""Signals that are noted instead of raised, so that what is under way comes to its end."""
+"""Delays the exceptions of signals, so that work in progress can finish."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from kafkapy.cli.framework.termination import TERMINATED
 
 
 class FirstInterrupt:
-    """While it is entered, the first signal only sets `seen`; the second raises.
+    """A context in which the first signal only sets `seen`; the second raises.
 
     SIGINT raises KeyboardInterrupt, SIGTERM raises SystemExit. An exception in the middle of a
-    request would leave a connection with half an answer, and nobody knowing whether the request was
-    carried out.
+    request would leave part of the response in the connection, and the result of the request would
+    be unknown.
     """
 
     def __init__(self, *numbers: signal.Signals) -> None:
-        """Fixed: the signals; SIGINT if there are none."""
+        """`numbers` are the signals; SIGINT if none is given."""
         self._numbers = numbers or (signal.SIGINT,)
         self._first: int | None = None
 
     @property
     def seen(self) -> bool:
-        """Whether a signal came."""
+        """Whether a signal was received."""
         return self._first is not None
 
     def __enter__(self) -> Self:
@@ -43,7 +43,7 @@ class FirstInterrupt:
             signal.signal(number, handler)
 
     def raise_if_seen(self) -> None:
-        """Raise what the first signal would have raised."""
+        """Raise the exception of the first signal, if a signal was received."""
         if self._first is not None:
             _raise(self._first)
 
@@ -55,15 +55,15 @@ class FirstInterrupt:
 
 @contextmanager
 def stoppable() -> Iterator[FirstInterrupt]:
-    """Note the first SIGTERM or SIGINT. The block stops its work then, and the signal is raised
-    after it.
+    """Record the first SIGTERM or SIGINT. The block then stops its work, and the signal's exception
+    is raised after the block.
 
-    For a command that counts its events: an exception could come between an event and its count.
-    The second signal raises at once, because a client may wait for a server that is gone.
+    Commands that count their events use it: an exception could come between an event and its count.
+    The second signal raises at once, because a client may wait for a server that does not return.
 
     Raises:
-        SystemExit: SIGTERM came.
-        KeyboardInterrupt: SIGINT came.
+        SystemExit: SIGTERM was received.
+        KeyboardInterrupt: SIGINT was received.
     """
     with FirstInterrupt(signal.SIGTERM, signal.SIGINT) as interrupt:
         yield interrupt

@@ -1,7 +1,8 @@
-"""Kafka's option rules (jopt-simple 5), by which every command line is read.
+"""Parses command lines by the rules of Kafka's tools (jopt-simple 5).
 
-`-bootstrap-server`, options whose value may be left out, words that are no options and are ignored,
-and jopt's own error texts. As in jopt, `parse` finds all options before `value_of` looks at one.
+The rules allow `-bootstrap-server`, options with an optional value, and words that are not options
+and are ignored. Error texts are jopt's. As in jopt, `parse` finds all options before `value_of`
+converts a value.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from typing import Any, Final, NamedTuple
 from kafkapy.cli.framework.exit_status import UsageError
 from kafkapy.common.texts import is_utf8
 
-# Patterns, compiled by whoever uses one first: most starts of a command use none.
+# Patterns are compiled on first use: most runs of a command use none.
 _NUMBER: Final = r"-\d+(\.\d+)?"
 _INTEGER: Final = r"[+-]?\d+"
-# In the metavars of paths, which may have any bytes.
+# The metavars of paths contain one of these. Paths may have any bytes.
 _PATHS: Final = ("FILE", "DIR")
 
 
 class OptionSpec(NamedTuple):
-    """One option: how it is written, what it means, what help says of it. `names` have no dashes.
+    """One option: its names, its meaning and its help. `names` have no dashes.
 
-    Of a field it has the name (`field`) and the type as it is annotated (`kind`).
+    `field` is the name of its field, `kind` the annotation of the field as text.
     """
 
     names: tuple[str, ...]
@@ -45,18 +46,18 @@ class OptionSpec(NamedTuple):
 
     @property
     def takes_value(self) -> bool:
-        """Whether a value belongs to it; a flag has none."""
+        """Whether the option has a value; a flag has none."""
         return self.kind != "bool"
 
     @property
     def repeatable(self) -> bool:
-        """Whether it may be given more than once."""
+        """Whether the option may be given more than once."""
         return self.kind.startswith("list")
 
 
 class OptionSet(NamedTuple):
-    """Options of a command line by name, each with its values as they are written, and the words
-    that are no options. A flag has no value."""
+    """Options of a command line by name, each with its values as text, and the words that are not
+    options. A flag has no value."""
 
     values: dict[str, list[str]]
     operands: list[str]
@@ -70,13 +71,14 @@ def parse(
     refused: Mapping[str, str] | None = None,
     foreign_flags: Collection[str] | None = None,
 ) -> OptionSet:
-    """Find the options. With `verbatim`, all words from the first that is no option are operands.
-    `refused` says by name why options that Kafka's tool has are not served. With `foreign_flags`,
-    unknown options are another program's and are operands, each with the word behind it; these
-    stand alone.
+    """Find the options. With `verbatim`, all words from the first operand on are operands.
+
+    `refused` maps options of Kafka's tool that are not supported to the reason. With
+    `foreign_flags`, unknown options belong to another program and are operands, each together with
+    the next word; options in `foreign_flags` have no value.
 
     Raises:
-        UsageError: in jopt's words, naming the option.
+        UsageError: an option is wrong; jopt's text with the name of the option.
     """
     by_name = {name: spec for spec in specs for name in spec.names}
     found, rest = OptionSet({}, []), list(words)
@@ -108,7 +110,7 @@ def parse(
 def _take(
     found: OptionSet, spec: OptionSpec, name: str, value: str | None, rest: list[str]
 ) -> None:
-    """Add one option, with its value from the word itself or from the next one."""
+    """Add one option, with its value from the word itself or from the next word."""
     texts = found.values.setdefault(spec.stands_for or spec.names[0], [])
     if not spec.takes_value:
         texts += [""] if spec.stands_for else []
@@ -129,7 +131,7 @@ def value_of(spec: OptionSpec, texts: list[str]) -> Any:
     """The value of an option that was given, in the type of its field.
 
     Raises:
-        UsageError: in jopt's words: it was given twice, or its value cannot be parsed.
+        UsageError: it was given twice, or its value cannot be parsed; with jopt's text.
     """
     if not spec.takes_value:
         return True
@@ -144,7 +146,7 @@ def value_of(spec: OptionSpec, texts: list[str]) -> Any:
 
 
 def refuse_bytes(text: str, what: str) -> None:
-    """Check that a word can be sent: librdkafka crashes by one that cannot.
+    """Check that a word is UTF-8: librdkafka crashes on other bytes.
 
     Raises:
         UsageError: the command line had bytes that are not UTF-8.
@@ -163,7 +165,7 @@ def _converted(spec: OptionSpec, text: str) -> Any:
             return _integer(text, spec.bits) if spec.kind == "int" else float(text)
         except ValueError:
             raise UsageError(f"Cannot parse argument '{text}' of option {spec.names[0]}") from None
-    # An enumeration, which only options of ours have: the error says what is allowed.
+    # An enumeration, which only kafkapy's own options have: the error lists the allowed values.
     members = {str(choice): choice for choice in spec.choices}
     if text not in members:
         wrong = f"Invalid value for '--{spec.names[0]}': {text!r}"
@@ -172,7 +174,7 @@ def _converted(spec: OptionSpec, text: str) -> Any:
 
 
 def _integer(text: str, bits: int) -> int:
-    """Raises ValueError: Java would not read it."""
+    """Parse an integer as Java does. Raises ValueError."""
     limit = 1 << (bits - 1)
     if not re.fullmatch(_INTEGER, text) or not -limit <= int(text) < limit:
         raise ValueError

@@ -11,7 +11,7 @@ from kafkapy.cli.framework.environment import Environment
 
 
 def emitter(env: Environment) -> Callable[[str, Mapping[str, Any]], None]:
-    """Writes an event with its time and its name in front, and at once: readers watch it."""
+    """A function that writes an event, its time and name first, and flushes it for readers."""
 
     def emit(name: str, fields: Mapping[str, Any]) -> None:
         event = {"timestamp": int(time.time() * 1000), "name": name, **fields}

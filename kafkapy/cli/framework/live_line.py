@@ -1,4 +1,4 @@
-"""One line on a terminal that is written over while long work goes on."""
+"""A progress line on a terminal, which is overwritten during long work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CLEAR: Final = "\r\033[K"
 
 
 class LiveLine:
-    """Shows the newest text, at most five times a second, and only to a person."""
+    """Shows the newest text, at most five times a second, and only on a terminal."""
 
     def __init__(self, env: Environment, *, wanted: bool = True) -> None:
         self._env = env
@@ -22,7 +22,7 @@ class LiveLine:
         self._shown = False
 
     def show(self, text: str) -> None:
-        """Write over what stands there; an empty text changes nothing."""
+        """Overwrite the line with `text`. An empty text changes nothing."""
         now_s = time.monotonic()
         if not self._active or not text or now_s < self._next_s:
             return
@@ -32,14 +32,14 @@ class LiveLine:
         self._shown = True
 
     def stay(self, line: str) -> None:
-        """A line that stays, for pipes too, at once."""
+        """Print a permanent line at once, also to a pipe."""
         self.clear()
         if self._wanted:
             self._env.line(line)
             self._env.stdout.flush()
 
     def clear(self) -> None:
-        """Make room for a line that stays."""
+        """Erase the line, so that a permanent line can take its place."""
         if self._shown:
             self._env.write(_CLEAR)
             self._shown = False

@@ -1,4 +1,4 @@
-"""The end of the commands that print messages."""
+"""The end of the commands that print messages: flush, close, and print the count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def message_output(
     enable_systest_events: bool,
 ) -> Iterator[None]:
     """The context for printing messages to `env.stdout.buffer`. At its end it closes the
-    consumer and prints the count to stderr; `give_back` comes first if stdout cannot be written.
+    consumer and prints the count to stderr. If stdout cannot be written, it first calls
+    `give_back`.
 
     Raises:
         CommandFailed: stdout cannot be written, for another reason than a closed pipe.
@@ -51,7 +52,7 @@ def message_output(
 
 
 def _flush_or_give_back(env: Environment, give_back: Callable[[], None]) -> None:
-    """Write what is read, before closing commits it."""
+    """Write the records that were read, before closing the consumer commits their offsets."""
     is_written = False
     try:
         env.stdout.flush()

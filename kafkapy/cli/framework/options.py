@@ -1,4 +1,4 @@
-"""Options are fields of a dataclass: parsing, help, completions and pages come from there.
+"""Declares options as fields of a dataclass, for parsing, help, completions and manual pages.
 
 @dataclass
 class TopicsOptions(ClusterOptions):
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafkapy.admin.dry_run import DryRunCluster
     from kafkapy.client.cluster import Cluster
 
-# A pattern, compiled by its first use: most starts of a command have none.
+# A pattern, compiled on first use: most runs of a command use none.
 _HOST_PORT: Final = r"([A-Za-z0-9\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)"
 
 
@@ -59,8 +59,8 @@ def value(
     short: str = "",
     bits: int = 64,
 ) -> Any:
-    """An option with one value. `alone` is its value when none follows; `short` is its letter; a
-    whole number has `bits`.
+    """An option with one value. `alone` is its value if no value follows; `short` is its letter;
+    `bits` is the size of a whole number.
     """
     spec = OptionSpec(
         (name, *short),
@@ -118,12 +118,12 @@ class ClusterOptions(CommonOptions):
         client_id: str = "kafkapy",
         defaults: Mapping[str, str] | None = None,
     ) -> Cluster:
-        """The cluster to work on; its first connection is made when it is first asked.
+        """The cluster of these options. It connects when it sends its first request.
 
         `defaults` are properties that the property file may replace.
 
         Raises:
-            UsageError: no server was named.
+            UsageError: the bootstrap servers are missing.
             ConfigError: a server or a property is malformed.
         """
         from kafkapy.client.cluster import Cluster
@@ -136,7 +136,7 @@ class ClusterOptions(CommonOptions):
         client_id: str = "kafkapy",
         defaults: Mapping[str, str] | None = None,
     ) -> DryRunCluster:
-        """The same cluster, which is read and not changed."""
+        """The same cluster for a dry run, which reads it but does not change it."""
         from kafkapy.admin.dry_run import DryRunCluster
 
         return DryRunCluster(*self._connection(defaults), client_id, connector=env.connector)
@@ -148,7 +148,7 @@ class ClusterOptions(CommonOptions):
 
 
 def properties_of(*files: str | None) -> dict[str, str]:
-    """The properties of files, later ones over earlier ones; None is no file.
+    """The properties of files. Later files override earlier files; None is skipped.
 
     Raises:
         ConfigError: a file cannot be read, or is malformed.
@@ -171,7 +171,7 @@ def one_action(options: object, actions: Iterable[str], listed: str) -> str:
     """The one action that was chosen.
 
     Raises:
-        UsageError: none was, or several; `listed` are the actions in the words of Kafka's tool.
+        UsageError: none was chosen, or several; `listed` is the list of actions of Kafka's tool.
     """
     chosen = [name for name in actions if is_given(options, name)]
     if len(chosen) != 1:
@@ -180,10 +180,10 @@ def one_action(options: object, actions: Iterable[str], listed: str) -> str:
 
 
 def only_verb(words: Sequence[str], verbs: Sequence[str]) -> str:
-    """The one word of a command that Kafka reads with argparse4j.
+    """The only word of a command line, for commands that Kafka parses with argparse4j.
 
     Raises:
-        UsageError: it is none of the verbs, or there are more words.
+        UsageError: it is not one of the verbs, or more words follow.
     """
     verb, *rest = words or [""]
     if verb not in verbs:
@@ -216,14 +216,14 @@ def refuse(options: object, name: str, *others: str) -> None:
 
 
 class Limited(Protocol):
-    """Options that say when to stop reading."""
+    """Options that limit reading."""
 
     max_messages: int | None
     timeout_ms: int | None
 
 
 def forget_endless(options: Limited) -> None:
-    """Take the values that mean no limit for options that were not given, as Kafka does."""
+    """Replace values that mean "no limit" by None, as for missing options. Kafka does the same."""
     if options.max_messages == -1:
         options.max_messages = None
     if options.timeout_ms is not None and options.timeout_ms < 0:
@@ -231,12 +231,12 @@ def forget_endless(options: Limited) -> None:
 
 
 def timeout_of(given_ms: int) -> int:
-    """A timeout that was given, as an `int` of Java that is not negative: sockets take those."""
+    """A timeout limited to the range of Java's `int` from 0 on, which sockets accept."""
     return min(max(0, given_ms), INT_MAX)
 
 
 def check_host_ports(servers: str | None) -> None:
-    """The check that some of Kafka's tools make of a server list (`ToolsUtils.validatePortOrExit`).
+    """Check a server list as some of Kafka's tools do (`ToolsUtils.validatePortOrExit`).
 
     Raises:
         UsageError: a part is not host:port.
@@ -247,5 +247,5 @@ def check_host_ports(servers: str | None) -> None:
 
 
 def spelled(field_name: str) -> str:
-    """A field's name as it is written on the command line; `list_` is `list`."""
+    """A field's name as written on the command line; `list_` is `list`."""
     return field_name.rstrip("_").replace("_", "-")

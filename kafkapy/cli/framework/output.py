@@ -1,10 +1,10 @@
-"""Results to the reader's form: Kafka's text for scripts, tables for people, JSON for programs.
+"""Writes results as Kafka's text for scripts, tables for people, or JSON for programs.
 
-The JSON is one line, one envelope for every command:
+The JSON is one line, with the same envelope for every command:
 
     {"kafkapy": 1, "command": "topics", "data": [...]}
 
-`kafkapy` is the version of the envelope; it changes when a reader would have to.
+`kafkapy` is the version of the envelope. It changes if programs that read it must change.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 ENVELOPE_VERSION: Final = 1
 
-# A person looks for what is wrong; these words are wrong wherever they stand alone in a cell.
+# A cell with exactly one of these words shows a problem, and is red.
 _ALARMING: Final = frozenset({"none", "under-replicated", "offline", "ERROR"})
 
 
 class Table(NamedTuple):
-    """Rows for people."""
+    """A table for people."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
 
 class Report(NamedTuple):
-    """One result in its three forms; without tables, people get the text."""
+    """One result in its three forms. Without tables, the text is shown instead."""
 
     command: str
     data: Sequence[Any]
@@ -44,7 +44,7 @@ class Report(NamedTuple):
 
 
 def show(env: Environment, report: Report, chosen: OutputFormat | None) -> None:
-    """Write a report in the chosen form, or in the one that suits stdout."""
+    """Write a report in the chosen form; by default, tables on a terminal and text otherwise."""
     form = chosen or (OutputFormat.table if env.on_terminal else OutputFormat.text)
     if form is OutputFormat.json:
         env.line(to_json(report.command, report.data))
@@ -64,7 +64,7 @@ def to_json(command: str, data: Sequence[Any]) -> str:
 
 
 def error_json(error: ApiError | None) -> dict[str, str | None]:
-    """An error as fields of a row of data; None is none."""
+    """An error as fields of a row of data. Both fields are null for None."""
     return {
         "error": None if error is None else error.code.name,
         "message": None if error is None else error.message,
@@ -72,7 +72,7 @@ def error_json(error: ApiError | None) -> dict[str, str | None]:
 
 
 def _print_tables(env: Environment, tables: Sequence[Table]) -> None:
-    """Show tables with rich, which is imported only here: it takes longer than most commands."""
+    """Show tables with rich. Its import, only here, takes longer than most commands."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable

@@ -26,8 +26,8 @@ class OutputFile(io.FileIO):
 
 
 def over_output_file(stream: TextIO) -> TextIO:
-    """The same stream over an `OutputFile`, if it is a file. It is buffered even under
-    PYTHONUNBUFFERED: an unbuffered write may be partial, without an error."""
+    """The same stream over an `OutputFile`, if it is a file. It is buffered even with
+    PYTHONUNBUFFERED, because an unbuffered write may be partial without an error."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.flush()

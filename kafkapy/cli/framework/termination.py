@@ -1,4 +1,4 @@
-"""Ending a long command in an orderly way."""
+"""Ends a long command on SIGTERM in an orderly way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TERMINATED: Final = 143
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM unwinds the stack like Ctrl-C does (`timeout 5 kafkapy console-consumer ...`)."""
+    """Make SIGTERM unwind the stack as Ctrl-C does (`timeout 5 kafkapy console-consumer ...`)."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise SystemExit(TERMINATED)

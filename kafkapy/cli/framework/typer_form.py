@@ -1,6 +1,6 @@
 """The command line as a Typer app, for `typer.testing.CliRunner`.
 
-The app has no options of its own: it hands all words to `command_line`, which alone reads them.
+The app has no options of its own: it passes all words to `command_line`, which parses them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafkapy.cli.framework.environment import Environment
 
 
 class WholeLine(TyperCommand):
-    """A Typer command that leaves its words as they are."""
+    """A Typer command that does not parse its words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep all words, also those that look like options."""
