@@ -24,7 +24,7 @@ QUOTA_WORDS: Final = {
 def resources_report(
     kind: str, found: Mapping[str, Sequence[ConfigEntry]], everything: bool
 ) -> Report:
-    """Configs by name of entity; each list is sorted by key."""
+    """Configs by entity name, sorted by key."""
     text: list[str] = []
     data: list[dict[str, Any]] = []
     tables = []
@@ -57,7 +57,9 @@ def quotas_report(found: quotas.Quotas) -> Report:
 
 
 def scram_report(found: Mapping[str, Mapping[ScramMechanism, int]]) -> Report:
-    """Which credentials users have, a line a user; nobody can read them."""
+    """The mechanisms and iterations of users' credentials, one line for each user. Credentials
+    themselves cannot be read.
+    """
     shown = {
         user: {m.config: f"iterations={count}" for m, count in sorted(credentials.items())}
         for user, credentials in sorted(found.items())
@@ -72,7 +74,7 @@ def scram_report(found: Mapping[str, Mapping[ScramMechanism, int]]) -> Report:
 
 
 def scram_error_report(user: str, error: ApiError) -> Report:
-    """That the broker does not tell the credentials of a user."""
+    """The error of the broker when it does not return the credentials of a user."""
     line = f"Error retrieving SCRAM credential configs for user-principal '{user}': {error}"
     data = {"entity": {quotas.USER: user}, "configs": {}, **error_json(error)}
     return Report("configs", [data], [line])
@@ -81,7 +83,7 @@ def scram_error_report(user: str, error: ApiError) -> Report:
 def completed_report(
     kind: str, name: str, sets: Mapping[str, str], deletes: Sequence[str]
 ) -> Report:
-    """That a change is made. Kafka's tool names a type without its last letter."""
+    """A change that was made. Kafka's tool prints the type without its last letter."""
     line = f"Completed updating config for {kind[:-1]} {name}."
     if not name:
         line = f"Completed updating default config for {kind} in the cluster."
@@ -91,7 +93,7 @@ def completed_report(
 
 
 def without_secrets(sets: Mapping[str, str]) -> dict[str, str | None]:
-    """The values that may be shown; null for passwords, as Kafka describes them."""
+    """The values that may be shown; null for passwords, as in Kafka's descriptions."""
     from kafkapy.security.password_encoder import OLD_SECRET, SECRET, is_password
 
     hidden = {SECRET, OLD_SECRET, *MECHANISMS}

@@ -1,6 +1,6 @@
 """`consumer-groups` as text, table and JSON.
 
-The text is that of Kafka 3.7 and before: 3.8 and 3.9 lost line ends and topic names on the way.
+The text is that of Kafka 3.7 and before: 3.8 and 3.9 lack some line ends and topic names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OFFSET_COLUMNS: Final = (
 _RESET_COLUMNS: Final = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
 _DELETE_COLUMNS: Final = ("TOPIC", "PARTITION", "STATUS")
 _STATE_COLUMNS: Final = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
-# Of groups of the consumer protocol, as Kafka 4 shows them (KIP-1099).
+# Columns for groups of the consumer protocol, as in Kafka 4 (KIP-1099).
 _EPOCH_COLUMNS: Final = ("GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")
 _RECONCILIATION_COLUMNS: Final = (
     *("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT"),
@@ -33,7 +33,7 @@ _COLUMN_MIN: Final = 15
 
 
 def list_report(groups: Sequence[GroupListing], *, states: bool, types: bool) -> Report:
-    """Ids alone, or with the columns that were asked for."""
+    """Group ids alone, or with the requested columns."""
     columns = ["GROUP", *(["TYPE"] if types else []), *(["STATE"] if states else [])]
     rows = [
         [g.group_id, *([g.type] if types else []), *([g.state] if states else [])] for g in groups
@@ -106,7 +106,7 @@ def members_report(found: Mapping[str, Sequence[MemberRow]], *, verbose: bool) -
 
 
 def states_report(groups: Sequence[GroupDescription], *, verbose: bool = False) -> Report:
-    """One block a group; `verbose` with the epochs of those that have some."""
+    """One block for each group; with `verbose`, also the epochs of groups that have epochs."""
     text: list[str] = []
     rows = []
     for group in groups:
@@ -147,7 +147,7 @@ def _state_with_epochs(group: GroupDescription, row: Sequence[str]) -> list[str]
 
 
 def reset_report(found: Mapping[str, Mapping[TopicPartition, int]], *, executed: bool) -> Report:
-    """New offsets, whether they were committed or only planned."""
+    """New offsets, committed or only planned."""
     rows = [
         [group, tp.topic, str(tp.partition), str(offset)]
         for group, offsets in found.items()
@@ -192,7 +192,7 @@ def deleted_offsets_report(summary: str, found: Mapping[TopicPartition, ApiError
 
 
 def deleted_groups_report(found: Mapping[str, ApiError | None]) -> Report:
-    """Which groups are gone, and why others are not."""
+    """The deleted groups, and the errors of groups that could not be deleted."""
     failed = {group: error for group, error in found.items() if error is not None}
     done = ", ".join(f"'{group}'" for group, error in found.items() if error is None)
     if not failed:
@@ -217,7 +217,7 @@ def deleted_groups_report(found: Mapping[str, ApiError | None]) -> Report:
 
 
 def _padded(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Cells with a space between, each as wide as its width says; cells without one as they are."""
+    """Cells padded to their widths, with a space between. Cells without a width are not padded."""
     padded = [
         cell.ljust(widths[index]) if index < len(widths) else cell
         for index, cell in enumerate(cells)
@@ -301,7 +301,7 @@ def _current_assignment(partitions: Sequence[TopicPartition]) -> str:
 
 
 def _numbers(partitions: Sequence[TopicPartition]) -> dict[str, str]:
-    """Of each topic, `0,1,10`."""
+    """The partitions of each topic, as `0,1,10`."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         topics.setdefault(topic, []).append(partition)

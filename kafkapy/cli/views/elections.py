@@ -14,12 +14,12 @@ Results = Mapping[TopicPartition, ApiError | None]
 
 
 def election_report(kind: str, results: Results) -> tuple[Report, int]:
-    """The sentences of `LeaderElectionCommand`, and how many elections failed."""
+    """The text of `LeaderElectionCommand`, and the number of failed elections."""
     return _report("leader-election", f"leader election ({kind})", "Valid", results)
 
 
 def preferred_election_report(results: Results) -> tuple[Report, int]:
-    """The sentences of `PreferredReplicaLeaderElectionCommand`, and how many elections failed."""
+    """The text of `PreferredReplicaLeaderElectionCommand`, and the number of failed elections."""
     tool = "preferred-replica-election"
     return _report(tool, "preferred leader election", "Preferred", results)
 
@@ -43,7 +43,7 @@ def _report(tool: str, election: str, replica: str, results: Results) -> tuple[R
 def _sorted_out(
     results: Results,
 ) -> tuple[list[TopicPartition], list[TopicPartition], dict[TopicPartition, ApiError]]:
-    """Those elected, those that needed no election, and those that failed."""
+    """Elected partitions, partitions that needed no election, and failed partitions."""
     errors = {tp: error for tp, error in sorted(results.items()) if error is not None}
     needless = [tp for tp, e in errors.items() if e.code is ErrorCode.ELECTION_NOT_NEEDED]
     failed = {tp: e for tp, e in errors.items() if e.code is not ErrorCode.ELECTION_NOT_NEEDED}

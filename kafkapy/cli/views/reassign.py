@@ -1,4 +1,4 @@
-"""Output of `reassign`: Kafka's sentences, and the same as plain data."""
+"""Output of `reassign`: Kafka's sentences, and the same facts as plain data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERIFY_REMINDER = (
 def proposal_report(
     current: Assignment, proposed: Assignment, summary: PlanSummary | None
 ) -> Report:
-    """`--generate`: what is, and what is proposed."""
+    """`--generate`: the current and the proposed assignment."""
     before, after = format_reassignment(current), format_reassignment(proposed)
     text = [
         "Current partition replica assignment",
@@ -66,7 +66,7 @@ def rollback_lines(current: Assignment) -> list[str]:
 
 
 def execute_report(current: Assignment, states: Sequence[PartitionState]) -> Report:
-    """`--execute` as data: what to go back with, and how far each partition is."""
+    """`--execute` as data: the assignment for a rollback, and the state of each partition."""
     data = {
         "rollback": json.loads(format_reassignment(current)),
         "partitions": [partition_json(state) for state in states],
@@ -75,7 +75,7 @@ def execute_report(current: Assignment, states: Sequence[PartitionState]) -> Rep
 
 
 def started_line(partitions: Iterable[TopicPartition]) -> str:
-    """That moves began."""
+    """The line for started moves."""
     names = sorted(partitions)
     plural = "" if len(names) == 1 else "s"
     return f"Successfully started partition reassignment{plural} for {_joined(names)}"
@@ -90,14 +90,14 @@ def cancelled_lines(partitions: Sequence[TopicPartition]) -> list[str]:
 
 
 def cancelled_log_dir_lines(replicas: Mapping[Any, str]) -> list[str]:
-    """Results of `--cancel` for replicas, which go back to these directories."""
+    """Results of `--cancel` for replicas, which move back to these directories."""
     if not replicas:
         return ["None of the specified partition moves are active."]
     return [log_dir_line(replica, path) for replica, path in replicas.items()]
 
 
 def log_dir_line(replica: Any, path: str) -> str:
-    """That a replica began to move to a directory."""
+    """The line for a replica that started to move to a directory."""
     return (
         f"Successfully started moving log directory to {path} for replica"
         f" {replica.topic_partition} with broker {replica.broker_id} "
@@ -105,7 +105,7 @@ def log_dir_line(replica: Any, path: str) -> str:
 
 
 def verify_report(found: Verification, cleared: Sequence[str]) -> Report:
-    """`--verify`; `cleared` are the lines of what was cleared."""
+    """`--verify`; `cleared` are the lines about cleared throttles."""
     text = [
         "Status of partition reassignment:",
         *map(str, found.partitions),
@@ -145,7 +145,7 @@ def partition_json(state: PartitionState) -> dict[str, Any]:
 
 
 def clearing_lines(brokers: Sequence[int], topics: Sequence[str]) -> list[str]:
-    """That throttles go."""
+    """The lines about throttles that are being cleared."""
     lines = []
     for kind, names in (("broker", brokers), ("topic", topics)):
         if not names:

@@ -17,7 +17,7 @@ _COLUMN_MIN: Final = 15
 
 
 def list_report(groups: Sequence[GroupListing], *, states: bool) -> Report:
-    """Ids alone, or with the states."""
+    """Group ids alone, or with their states."""
     rows = [[g.group_id, g.state] for g in groups]
     text = [g.group_id for g in groups]
     if states:
@@ -101,7 +101,7 @@ def members_report(groups: Sequence[ShareGroupDescription], *, verbose: bool) ->
 
 
 def states_report(groups: Sequence[ShareGroupDescription], *, verbose: bool) -> Report:
-    """One block a group."""
+    """One block for each group."""
     columns = ["GROUP", "COORDINATOR (ID)", "STATE", "#MEMBERS"]
     if verbose:
         columns[3:3] = ["GROUP-EPOCH", "ASSIGNMENT-EPOCH"]
@@ -149,7 +149,7 @@ def reset_report(group: str, offsets: Mapping[TopicPartition, int], *, executed:
 
 
 def deleted_offsets_report(found: Mapping[str, ApiError | None], refusal: str | None) -> Report:
-    """The outcome of each topic; `refusal`: why none was touched."""
+    """The outcome of each topic; `refusal` is the reason if no offsets were deleted."""
     rows = [
         [topic, "Successful" if error is None else f"Error: {error.message}"]
         for topic, error in sorted(found.items())
@@ -162,7 +162,7 @@ def deleted_offsets_report(found: Mapping[str, ApiError | None], refusal: str | 
 
 
 def deleted_groups_report(found: Mapping[str, ApiError | None]) -> Report:
-    """Which groups are gone, and why others are not."""
+    """The deleted groups, and the errors of groups that could not be deleted."""
     failed = {group: error for group, error in found.items() if error is not None}
     done = ", ".join(f"'{group}'" for group, error in found.items() if error is None)
     text = [f"Deletion of requested share groups ({done}) was successful."]

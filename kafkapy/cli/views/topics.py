@@ -24,10 +24,11 @@ def describe_report(
     *,
     older: bool = False,
 ) -> Report:
-    """All topics, or what the named reports (joined by "or") and `overrides_only` pick.
+    """All topics, or the selection of the named reports (joined by "or") and `overrides_only`.
 
     A report shows matching partitions without their topics' headers, as `TopicCommand` does;
-    `overrides_only` shows headers alone. `older` is the text of Kafka 2.7, without what came later.
+    `overrides_only` shows only headers. `older` selects the text of Kafka 2.7, without later
+    fields.
     """
     if overrides_only:
         topics = [topic for topic in topics if topic.overrides]
@@ -47,7 +48,7 @@ def describe_report(
 
 
 def header_line(topic: TopicDescription, *, older: bool = False) -> str:
-    """The line of a topic; `TopicId` is left out where the broker gave none."""
+    """The line of a topic; `TopicId` is left out if the broker returned none."""
     configs = ",".join(
         f"{name}={'null' if value is None else value}" for name, value in topic.overrides.items()
     )
@@ -64,7 +65,7 @@ def header_line(topic: TopicDescription, *, older: bool = False) -> str:
 
 
 def partition_line(partition: PartitionDescription, *, older: bool = False) -> str:
-    """The line of a partition. Eligible leader replicas exist in KRaft only: else `N/A`."""
+    """The line of a partition. Eligible leader replicas exist only in KRaft; otherwise `N/A`."""
     metadata, moving = partition.metadata, partition.reassignment
     elr, last = map(_ids, partition.eligible) if partition.eligible else ("N/A", "N/A")
     return "\t".join(
