@@ -1,1 +1,1 @@
-"""The commands, a module each; `reassign`, the largest, is a folder."""
+"""The commands, each in its own module; `reassign`, the largest, is a package."""

@@ -78,10 +78,10 @@ def run(options: AclsOptions, env: Environment) -> ExitStatus:
 
 
 def check(options: AclsOptions) -> str:
-    """The action.
+    """Check the options. Returns the action.
 
     Raises:
-        UsageError: in the words of `AclCommandOptions.checkArgs`.
+        UsageError: the options are invalid; with the text of `AclCommandOptions.checkArgs`.
     """
     require(options, "bootstrap_server")
     action = one_action(options, ACTIONS, "--list, --add, --remove. ")
@@ -178,10 +178,10 @@ def _list(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
 
 
 def _plan(options: AclsOptions) -> Acls:
-    """The entries that are meant, by resource.
+    """The entries to add or to remove, by resource.
 
     Raises:
-        UsageError: no resource is named, or it does not know an operation.
+        UsageError: no resource is named, or a resource does not support an operation.
         CommandFailed: a principal is malformed.
     """
     from kafkapy.tools import acl_plan
@@ -230,7 +230,7 @@ def _resources(options: AclsOptions) -> list[ResourcePattern]:
 def _block(
     what: str, resource: ResourcePattern, entries: Iterable[AccessControlEntry]
 ) -> list[str]:
-    """Kafka's block: a blank in front of the first entry, one behind the last, an empty line."""
+    """Kafka's lines: a space before the first entry and behind the last, then an empty line."""
     lines = "\n".join(f"\t{entry}" for entry in entries)
     return [f"{what} resource `{resource}`: ", f" {lines} ", ""]
 
@@ -254,14 +254,14 @@ def _confirmed(
     resource: ResourcePattern,
     entries: list[AccessControlEntry],
 ) -> bool:
-    """Ask, as Kafka's tool does; only y is yes."""
+    """Ask for confirmation, as Kafka's tool does. Only y means yes."""
     shown = str(resource).replace("ResourcePattern(", "ResourcePatternFilter(")
     if entries:
         lines = "\n".join(f"\t{entry}" for entry in entries)
         question = f"remove ACLs: \n {lines} \n from resource filter `{shown}`? (y/n)"
     else:
         question = f"delete all ACLs for resource filter `{shown}`? (y/n)"
-    # On stdout, as Kafka's tool has it; but JSON must stay JSON.
+    # On stdout, as in Kafka's tool, unless stdout must contain only JSON.
     ask = env.warn if options.output is OutputFormat.json else env.line
     ask(f"Are you sure you want to {question}")
     env.stdout.flush()

@@ -1,4 +1,4 @@
-"""`kafkapy agent`: lines of files into a topic, as they are written."""
+"""`kafkapy agent`: sends lines of files to a topic while they are written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkapy.cli.framework.output import Report, show
 
 @dataclass
 class AgentOptions(ClusterOptions):
-    """Files to follow, the target topic, and where positions are kept."""
+    """Files to follow, the target topic, and the file for positions."""
 
     topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
     state: str | None = value(

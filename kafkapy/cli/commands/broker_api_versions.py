@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def run(options: ClusterOptions, env: Environment) -> ExitStatus:
-    """Ask every broker; one that does not answer is reported and is no failure, as in Kafka."""
+    """Query every broker. A broker that does not respond is reported; as in Kafka, the command
+    still succeeds.
+    """
     from kafkapy.admin.api_versions import broker_api_versions
 
     require(options, "bootstrap_server")

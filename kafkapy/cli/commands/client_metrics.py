@@ -67,10 +67,11 @@ def run(options: ClientMetricsOptions, env: Environment) -> ExitStatus:
 
 
 def check(options: ClientMetricsOptions) -> str:
-    """The action.
+    """Check the options. Returns the action.
 
     Raises:
-        UsageError: in the words of `ClientMetricsCommandOptions.checkArgs`.
+        UsageError: the options are invalid; with the text of
+            `ClientMetricsCommandOptions.checkArgs`.
     """
     action = one_action(options, ACTIONS, "--alter, --delete, --describe or --list.")
     if options.bootstrap_server is None:
@@ -140,7 +141,7 @@ def _list(cluster: Cluster, _: ClientMetricsOptions) -> Report:
 
 
 def _configs(cluster: Cluster, name: str) -> dict[str, str | None]:
-    """The configs of a subscription, defaults among them, sorted by key."""
+    """The configs of a subscription, with defaults, sorted by key."""
     from kafkapy.admin.configs import describe_configs
 
     resource = _resource(name)

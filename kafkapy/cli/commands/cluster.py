@@ -1,5 +1,5 @@
-"""`kafkapy cluster`: ZooKeeper and some brokers on this machine, to try things on; and what Kafka's
-`kafka-cluster.sh` (`ClusterTool`) tells of any cluster."""
+"""`kafkapy cluster`: runs ZooKeeper and some brokers on this machine, for trials; and the actions
+of Kafka's `kafka-cluster.sh` (`ClusterTool`) for any cluster."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class LocalClusterOptions(ClusterOptions):
 
 
 def run(options: LocalClusterOptions, env: Environment) -> ExitStatus:
-    """Do it, a line for each step; JSON is the state in the end."""
+    """Run the verb, and print a line for each step. JSON output is the final state."""
     verb, broker_id = _verb(options.words)
     if verb in REMOTE_VERBS:
         return _ask(verb, options, env)
@@ -120,7 +120,7 @@ def _do(verb: str, cluster: LocalCluster, broker_id: int) -> None:
 
 
 def _verb(words: list[str]) -> tuple[str, int]:
-    """The action and its broker (0: all)."""
+    """The verb and its broker (0: all)."""
     verb, *operands = words or [""]
     expected = 1 if verb in _OF_ONE else 0
     if verb not in VERBS or len(operands) < expected:
@@ -138,7 +138,7 @@ def _verb(words: list[str]) -> tuple[str, int]:
 
 
 def _ask(verb: str, options: LocalClusterOptions, env: Environment) -> ExitStatus:
-    """Query a cluster's id."""
+    """Run a verb of Kafka's tool on any cluster."""
     options.command_config = options.command_config or options.config
     if verb == "unregister":
         return _unregister(options, env)
@@ -150,7 +150,7 @@ def _ask(verb: str, options: LocalClusterOptions, env: Environment) -> ExitStatu
 
 
 def _unregister(options: LocalClusterOptions, env: Environment) -> ExitStatus:
-    """Kafka's words and status, whether the cluster knows of such a thing or not."""
+    """Unregister a broker. Text and status are Kafka's, also if the cluster does not support it."""
     from kafkapy.admin.registrations import unregister_broker
 
     require(options, "id")
@@ -188,7 +188,7 @@ def _endpoints_report(found: ClusterMetadata) -> Report:
 
 
 def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
-    """The layout on disk; `start` creates it, or changes it as the options say."""
+    """The layout on disk; `start` creates it, or changes it according to the options."""
     from pathlib import Path
 
     from kafkapy.client.properties import parse_assignments

@@ -53,7 +53,7 @@ DEFAULT_SHORTHANDS: Final = {
 
 
 class Entity(NamedTuple):
-    """An entity: a type and a name; None is every one, "" the default one."""
+    """An entity: a type and a name. None means all entities of the type, "" the default entity."""
 
     type: str
     name: str | None
@@ -149,10 +149,10 @@ def _by_zookeeper(
 
 
 def check(options: ConfigsOptions) -> list[Entity]:
-    """Validate the entity options.
+    """Check the options. Returns the entities.
 
     Raises:
-        UsageError: in the words of `ConfigCommandOptions.checkArgs`.
+        UsageError: the options are invalid; with the text of `ConfigCommandOptions.checkArgs`.
     """
     if options.describe == options.alter:
         raise UsageError("Command must include exactly one action: --describe, --alter")
@@ -189,10 +189,10 @@ def check(options: ConfigsOptions) -> list[Entity]:
 
 
 def entities_of(options: ConfigsOptions) -> list[Entity]:
-    """Types paired with names in the order they were given; a type without a name is every one.
+    """Types paired with names, in the order of the options. A type without a name means all.
 
     Raises:
-        UsageError: two ways of naming are mixed, or types and names do not pair.
+        UsageError: both forms of entity options are used, or a type lacks its name.
     """
     short = [
         Entity(kind, getattr(options, name))
@@ -298,7 +298,7 @@ def parse_change(options: ConfigsOptions) -> ConfigChange:
 def _describe_resources(
     cluster: Cluster, entities: Sequence[Entity], options: ConfigsOptions
 ) -> Report:
-    """Topics, brokers, their loggers, client metrics, groups: named, or every one."""
+    """Describe one named topic, broker, broker logger, metrics subscription or group, or all."""
     from kafkapy.admin.configs import describe_configs, dynamic_only
     from kafkapy.cli.views.configs import resources_report
 
@@ -346,7 +346,7 @@ def _resource_type(kind: str) -> ResourceType:
 
 
 def _resources(cluster: Cluster, entity: Entity) -> list[Resource]:
-    """The named resource, or every one: all topics; all brokers, then their default."""
+    """The named resource, or all of its type. After all brokers comes the default of brokers."""
     from kafkapy.admin.configs import Resource, client_metrics_names, group_names
 
     kind = _resource_type(entity.type)

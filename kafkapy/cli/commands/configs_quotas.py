@@ -27,15 +27,15 @@ QUOTA_KEYS: Final = {USERS: _RATES, CLIENTS: _RATES, IPS: ("connection_creation_
 # `Double.parseDouble`, without hexadecimal numbers.
 _DOUBLE: Final = r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?)"
 
-# A type and a name; "" is the default entity, None every one.
+# A type and a name. "" is the default entity, None means all entities of the type.
 Named = tuple[str, str | None]
 
 
 def describe(cluster: Cluster, entities: Sequence[Named]) -> Report:
-    """Quotas of users, clients, both together, or addresses; of users alone, credentials too.
+    """Quotas of users, clients, both together, or addresses. For users alone, credentials too.
 
     Raises:
-        ApiError: the broker refused, or has no quotas.
+        ApiError: the broker refused, or does not support quotas.
     """
     from kafkapy.admin.quotas import describe_quotas
     from kafkapy.cli.views.configs import quotas_report
@@ -62,7 +62,8 @@ def alter(cluster: Cluster, entities: Sequence[Named], change: ConfigChange) -> 
     """Change the quotas of one entity, or the credentials of one user.
 
     Raises:
-        ConfigError: a key is not known, a value is no number, or both kinds are to be changed.
+        ConfigError: a key is unknown, a value is not a number, or quotas and credentials would be
+            changed together.
         ApiError: the controller refused.
     """
     from kafkapy.admin.quotas import alter_quotas, describe_quotas
@@ -121,7 +122,7 @@ def _quota_values(kind: str, sets: Mapping[str, str]) -> dict[str, float]:
 
 
 def quota_entities(entities: Sequence[Named]) -> list[QuotaEntity]:
-    """Entities in the words of quotas."""
+    """Entities with the type names of quotas."""
     from kafkapy.admin import quotas
 
     words = {USERS: quotas.USER, CLIENTS: quotas.CLIENT_ID, IPS: quotas.IP}

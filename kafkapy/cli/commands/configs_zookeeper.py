@@ -1,4 +1,4 @@
-"""`kafkapy configs --zookeeper`: the older form of `ConfigCommand`, in the words of Kafka 2.7."""
+"""`kafkapy configs --zookeeper`: the older form of `ConfigCommand`, with the text of Kafka 2.7."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def alter(
     """Change the configs of one entity.
 
     Raises:
-        ConfigError: what is asked for is not allowed.
+        ConfigError: the change is not allowed.
         ZooKeeperUnavailable: ZooKeeper does not answer.
     """
     from kafkapy.cli.views.configs import without_secrets

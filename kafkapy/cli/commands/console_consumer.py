@@ -79,7 +79,7 @@ class ConsoleConsumerOptions(ClusterOptions):
 
 
 def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
-    """Print records until told to stop; the count goes to stderr, however it ends."""
+    """Print records until a limit, an error or a signal. Then the count goes to stderr."""
     check(options)
     properties = consumer_properties(options)
     from kafkapy.tools.console.console_consumer import ConsoleConsumer, print_messages
@@ -115,7 +115,7 @@ def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
 def check(options: ConsoleConsumerOptions) -> None:
     """
     Raises:
-        UsageError: in the words of `ConsoleConsumerOptions`.
+        UsageError: the options are invalid; with the text of `ConsoleConsumerOptions`.
     """
     options.include = options.include or options.whitelist
     if (options.topic is None) == (options.include is None):
@@ -139,10 +139,10 @@ def check(options: ConsoleConsumerOptions) -> None:
 
 
 def consumer_properties(options: ConsoleConsumerOptions) -> dict[str, str]:
-    """Flags over --consumer-property over --consumer.config.
+    """The properties: flags override --consumer-property, which overrides --consumer.config.
 
     Raises:
-        UsageError: places name different groups, or a group and a partition meet.
+        UsageError: different groups are given, or a group together with a partition.
         ConfigError: a file cannot be read.
     """
     from kafkapy.client.properties import parse_assignments
@@ -179,7 +179,7 @@ def consumer_properties(options: ConsoleConsumerOptions) -> dict[str, str]:
 
 
 def formatter_properties(options: ConsoleConsumerOptions) -> dict[str, str]:
-    """The file's properties, the flags' on top, the deserializers on top of those."""
+    """The formatter's properties, by precedence: deserializer flags, --property, the file."""
     from kafkapy.client.properties import parse_assignments
 
     found = properties_of(options.formatter_config) | parse_assignments(options.property)
@@ -202,10 +202,10 @@ def _source(options: ConsoleConsumerOptions) -> Source:
 
 
 def _offset(text: str) -> int:
-    """A number; 0 for the words, which the caller knows.
+    """The offset; 0 for `earliest` and `latest`, which the caller handles.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is neither a number nor one of these words.
     """
     if text.lower() in ("earliest", "latest"):
         return 0
@@ -218,7 +218,7 @@ def _offset(text: str) -> int:
 
 
 def _renderer(options: ConsoleConsumerOptions) -> Any:
-    """Renders records as bytes: a formatter's text, or an envelope a line."""
+    """A function that renders a record as bytes: a formatter's text, or a line with an envelope."""
     from kafkapy.tools.console.message_formatter import make_formatter
 
     if options.output is OutputFormat.json:
@@ -242,7 +242,7 @@ def _json(message: Message) -> dict[str, Any]:
 
 
 def _bytes_json(name: str, raw: bytes | None) -> dict[str, str | None]:
-    """As text, or in base64 under another name where it is not UTF-8."""
+    """The field as text, or in base64 under another name if it is not UTF-8."""
     try:
         return {name: None if raw is None else raw.decode()}
     except UnicodeDecodeError:

@@ -21,7 +21,7 @@ from kafkapy.cli.framework.output import Report, show
 from kafkapy.cli.framework.termination import terminable
 
 PROMPT: Final = ">"
-# Option -> the producer property it sets, and the value that this tool gives it by itself.
+# Option -> the producer property that it sets, and this tool's default of the property.
 MAPPED: Final = {
     "batch_size": ("batch.size", "16384"),
     "message_send_max_retries": ("retries", "3"),
@@ -85,7 +85,7 @@ class ConsoleProducerOptions(ClusterOptions):
 
 
 def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
-    """Send stdin, line by line."""
+    """Send the lines of stdin."""
     options.bootstrap_server = options.bootstrap_server or options.broker_list
     require(options, "topic", "bootstrap_server")
     check_host_ports(options.bootstrap_server)
@@ -110,14 +110,14 @@ def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
 
 
 def reader_properties(options: ConsoleProducerOptions) -> dict[str, str]:
-    """The file's properties with the flags' on top."""
+    """The line reader's properties: --property overrides the file."""
     from kafkapy.client.properties import parse_assignments
 
     return properties_of(options.reader_config) | parse_assignments(options.property)
 
 
 def producer_properties(options: ConsoleProducerOptions) -> dict[str, str]:
-    """An explicit flag wins over properties, properties over this tool's own defaults."""
+    """The producer's properties: flags override properties, which override this tool's defaults."""
     from kafkapy.client.properties import parse_assignments
 
     found = {"client.id": "console-producer"}

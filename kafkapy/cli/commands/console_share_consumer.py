@@ -55,7 +55,7 @@ class ConsoleShareConsumerOptions(ClusterOptions):
 
 
 def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
-    """Print records until told to stop; the count goes to stderr, however it ends."""
+    """Print records until a limit, an error or a signal. Then the count goes to stderr."""
     require(options, "topic", "bootstrap_server")
     forget_endless(options)
     if options.release and options.reject:
@@ -81,7 +81,7 @@ def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
     with message_output(
         env,
         count=lambda: consumer.count,
-        give_back=lambda: None,  # what was not written is not acknowledged
+        give_back=lambda: None,  # records that were not written are not acknowledged
         close=consumer.close,
         enable_systest_events=options.enable_systest_events,
     ):
@@ -90,10 +90,10 @@ def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
 
 
 def consumer_properties(options: ConsoleShareConsumerOptions) -> dict[str, str]:
-    """Flags over properties over files.
+    """The consumer's properties: flags override --command-property, which overrides files.
 
     Raises:
-        UsageError: places name different groups.
+        UsageError: different groups are given.
         ConfigError: a file cannot be read.
     """
     from kafkapy.client.properties import parse_assignments
@@ -118,7 +118,9 @@ def consumer_properties(options: ConsoleShareConsumerOptions) -> dict[str, str]:
 
 
 def formatter_properties(options: ConsoleShareConsumerOptions) -> dict[str, str]:
-    """The file's properties, the flags' on top, the deserializers on top of those."""
+    """The formatter's properties: deserializer flags override --formatter-property, which overrides
+    the file.
+    """
     from kafkapy.client.properties import parse_assignments
 
     found = properties_of(options.formatter_config)

@@ -37,7 +37,7 @@ NOT_EXECUTED: Final = (
 
 
 def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
-    """Check the flags, then do the one action; most failures are a line on stdout and status 0."""
+    """Check the flags, then do the one action. Most failures print a line on stdout and exit 0."""
     action = check(options)
     is_quiet = options.output is OutputFormat.json or options.export
     failures = Failures(env, is_quiet=is_quiet, strict=options.strict)
@@ -71,10 +71,10 @@ def _list(
 
 
 def _chosen(words: str | None, known: Sequence[str], complaint: str) -> list[str]:
-    """The known words that a list names, in any case.
+    """The known words in a comma-separated list, which may use upper and lower case.
 
     Raises:
-        UsageError: a word is not known.
+        UsageError: a word is unknown.
     """
     by_lower = {name.lower(): name for name in known}
     wanted = [word.strip().lower() for word in java_split(words)] if words else []
@@ -111,7 +111,7 @@ def _describe(
 
 
 def _exists(group: GroupDescription, env: Environment, failures: Failures) -> bool:
-    """Say what stands out about a group; whether there is such a group."""
+    """Report a group that is missing, empty or rebalancing. Returns whether the group exists."""
     if group.state == "Dead":
         failures.tell(f"Consumer group '{group.group_id}' does not exist.")
         return False
@@ -130,7 +130,7 @@ def _offsets(cluster: Cluster, group: GroupDescription) -> list[GroupOffsetRow]:
     committed = {tp: each.offset for tp, each in committed_offsets(cluster, group.group_id).items()}
     wanted = partitions_of(group, committed)
     results = cluster.list_offsets(dict.fromkeys(wanted, LATEST_TIMESTAMP))
-    # A partition without a leader has no end to tell; the others have.
+    # A partition without a leader returns an error instead of its end.
     ends = {tp: result.offset for tp, result in results.items() if not result.error}
     return offset_rows(group, committed, ends)
 
@@ -191,7 +191,7 @@ _REFUSED: Final = {
 def _reset_offsets(
     cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: Failures
 ) -> None:
-    """Plan every group, then with --execute commit."""
+    """Plan the reset of every group; with --execute, commit the new offsets."""
     from kafkapy.tools.groups.group_reset import commit, plan_groups
 
     reset, file = _reset(options)
@@ -200,7 +200,7 @@ def _reset_offsets(
     try:
         planned = plan_groups(cluster, groups, reset, scopes, file, failures.tell, env.warn)
     except ConfigError as error:
-        # What is asked for is impossible; Kafka's tool exits 1 here, and here only.
+        # The reset is impossible. Kafka's tool exits with 1 only for this failure.
         raise UsageError(str(error)) from error
     if options.execute:
         done: dict[str, Offsets] = {}
@@ -226,7 +226,7 @@ def _show_reset(
 
 
 def _reset(options: ConsumerGroupsOptions) -> tuple[Reset, GroupOffsets]:
-    """The scenario, and what its file says.
+    """The scenario, and the offsets of its file.
 
     Raises:
         ConfigError: a time, or the file, is malformed.

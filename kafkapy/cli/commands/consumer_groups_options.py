@@ -1,4 +1,4 @@
-"""The flags of `kafkapy consumer-groups`, and which of them go together."""
+"""The flags of `kafkapy consumer-groups`, and the check of their combinations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafkapy.cli.framework.options import (
 )
 
 ACTIONS: Final = ("list_", "describe", "delete", "reset_offsets", "delete_offsets")
-# In the order in which the tool looks for them.
+# In the order in which Kafka's tool checks them.
 SCENARIOS: Final = (
     *("to_offset", "to_earliest", "to_latest", "shift_by"),
     *("to_datetime", "by_duration", "from_file", "to_current"),
@@ -76,11 +76,12 @@ class ConsumerGroupsOptions(ClusterOptions):
 
 
 def check(options: ConsumerGroupsOptions) -> str:
-    """The action.
+    """Check the options. Returns the action.
 
     Raises:
-        UsageError: in the words and the order of `ConsumerGroupCommandOptions.checkArgs`; where
-            those name the wrong options, the right ones.
+        UsageError: the options are invalid; with the text and in the order of
+            `ConsumerGroupCommandOptions.checkArgs`. Wrong option names in Kafka's text are
+            corrected.
     """
     for name in ("members", "offsets", "verbose"):
         if is_given(options, name) and not options.describe:

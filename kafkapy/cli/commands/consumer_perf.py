@@ -58,7 +58,7 @@ class ConsumerPerfOptions(ClusterOptions):
 
 
 def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
-    """Read, and report as one line or a line an interval."""
+    """Read records, and print one line for the run or one for each interval."""
     from kafkapy.tools.java_format import DateFormat
     from kafkapy.tools.librdkafka_client import Reporter, make_consumer
     from kafkapy.tools.perf import consumer_perf
@@ -90,7 +90,7 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
     extra = metrics.config() if options.print_metrics else {}
     with terminable():
         consumer = make_consumer(consumer_properties(options), Reporter(env.warn), extra)
-        # A person sees each second what a pipe gets each interval.
+        # On a terminal, the live line is updated each second.
         interval = options.reporting_interval
         if env.on_terminal and not detailed:
             interval = min(interval, 1000)
@@ -130,7 +130,7 @@ def _report(result: Result, text: list[str]) -> Report:
 
 
 def consumer_properties(options: ConsumerPerfOptions) -> dict[str, str]:
-    """The flags over --consumer.config, as Kafka's tool sets them.
+    """The consumer's properties: flags override --consumer.config, as in Kafka's tool.
 
     Raises:
         ConfigError: a file cannot be read.

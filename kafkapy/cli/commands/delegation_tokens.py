@@ -76,10 +76,11 @@ def run(options: DelegationTokensOptions, env: Environment) -> ExitStatus:
 
 
 def check(options: DelegationTokensOptions) -> str:
-    """The action.
+    """Check the options. Returns the action.
 
     Raises:
-        UsageError: in the words of `DelegationTokenCommandOptions.checkArgs`.
+        UsageError: the options are invalid; with the text of
+            `DelegationTokenCommandOptions.checkArgs`.
     """
     action = one_action(options, ACTIONS, "--create, --renew, --expire or --describe")
     require(options, "bootstrap_server", "command_config", *_REQUIRED.get(action, ()))
@@ -148,7 +149,7 @@ def _expire(cluster: Cluster, options: DelegationTokensOptions, env: Environment
 
 
 def _principals(texts: Sequence[str]) -> list[str]:
-    """Raises ConfigError: one is not type:name."""
+    """The checked principals. Raises ConfigError if a principal is not type:name."""
     from kafkapy.tools.acl_plan import checked_principal
 
     return [checked_principal(text) for text in texts]

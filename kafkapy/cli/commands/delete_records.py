@@ -28,7 +28,7 @@ class DeleteRecordsOptions(ClusterOptions):
 
 
 def run(options: DeleteRecordsOptions, env: Environment) -> ExitStatus:
-    """Delete, and tell of each partition where it begins now."""
+    """Delete records, and print the new low watermark of each partition."""
     from kafkapy.admin.records import delete_records
     from kafkapy.tools.json_input import read_text
     from kafkapy.tools.reassign.partition_files import parse_offsets
@@ -51,7 +51,7 @@ def run(options: DeleteRecordsOptions, env: Environment) -> ExitStatus:
 
 
 def report(results: dict[TopicPartition, int | ApiError]) -> Report:
-    """Low watermarks and refusals, in the order of the file."""
+    """Low watermarks and errors, in the order of the file."""
     from kafkapy.admin.errors import java_text
 
     text = ["Executing records delete operation", "Records delete operation completed:"]

@@ -71,7 +71,7 @@ class DumpLogOptions(CommonOptions):
 
 
 def run(options: DumpLogOptions, env: Environment) -> ExitStatus:
-    """Dump the files; a broken one is told on stderr, and the others go on."""
+    """Dump the files. A broken file is reported on stderr; the other files are dumped."""
     from kafkapy.tools.dump.dump_log import Dump
     from kafkapy.tools.dump.files import IndexChecks
 

@@ -39,7 +39,7 @@ class Arguments(NamedTuple):
 
 @dataclass
 class EndToEndOptions(ClusterOptions):
-    """There are only words."""
+    """The command has only operands, besides the common options."""
 
     words: list[str] = values(
         "Servers, topic, number of messages, acks (1 or all), bytes of each, and a property file.",
@@ -48,7 +48,7 @@ class EndToEndOptions(ClusterOptions):
 
 
 def run(options: EndToEndOptions, env: Environment) -> ExitStatus:
-    """Send, read, and say how long it took."""
+    """Send and read records, and print the latencies."""
     from kafkapy.tools.librdkafka_client import Reporter, make_consumer, make_producer
     from kafkapy.tools.perf.end_to_end import EndToEnd
 
@@ -81,8 +81,8 @@ def run(options: EndToEndOptions, env: Environment) -> ExitStatus:
 def parse_words(words: list[str]) -> Arguments:
     """
     Raises:
-        UsageError: the wrong number of words, numbers that are none, other acks than 1 and all, or
-            a word that is not UTF-8.
+        UsageError: the number of words is wrong, a number is malformed, acks is not 1 or all, or a
+            word is not UTF-8.
     """
     if len(words) not in (5, 6):
         raise UsageError(USAGE)
@@ -101,7 +101,7 @@ def parse_words(words: list[str]) -> Arguments:
 
 
 def _partitions(options: EndToEndOptions, topic: str, env: Environment) -> list[int]:
-    """The partitions of the topic, which is made if it is not there."""
+    """The partitions of the topic, which is created if it does not exist."""
     from kafkapy.admin.topics import NewTopic, create_topic
     from kafkapy.common.errors import ErrorCode
     from kafkapy.common.topic_partition import TopicPartition

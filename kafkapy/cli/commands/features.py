@@ -52,7 +52,7 @@ class FeaturesOptions(ClusterOptions):
 
 
 def run(options: FeaturesOptions, env: Environment) -> ExitStatus:
-    """Do the one thing that is asked for."""
+    """Run the verb."""
     verb = only_verb(options.words, VERBS)
     require(options, "bootstrap_server")
     if verb in _LOCAL:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkapy.client.cluster import Cluster
 
 SCOPES: Final = ("topic", "all_topic_partitions", "path_to_json_file")
-# What Kafka's tool gives its client, unless the property file says otherwise.
+# Kafka's tool sets these for its client. The property file overrides them.
 TIMEOUTS: Final = {"default.api.timeout.ms": "30000", "request.timeout.ms": "15000"}
 
 
@@ -47,7 +47,7 @@ class LeaderElectionOptions(ClusterOptions):
 
 
 def run(options: LeaderElectionOptions, env: Environment) -> ExitStatus:
-    """Elect, and tell of each partition how it went."""
+    """Elect leaders, and print the result of each partition."""
     check(options)
     if options.dry_run:
         from kafkapy.cli.views.reassign import requests_report
@@ -70,7 +70,8 @@ def run(options: LeaderElectionOptions, env: Environment) -> ExitStatus:
 def check(options: LeaderElectionOptions) -> None:
     """
     Raises:
-        UsageError: in the words of `LeaderElectionCommandOptions.validate`.
+        UsageError: the options are invalid; with the text of
+            `LeaderElectionCommandOptions.validate`.
     """
     if options.command_config is None:
         options.command_config = options.admin_config

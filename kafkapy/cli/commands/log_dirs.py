@@ -29,7 +29,7 @@ class LogDirsOptions(ClusterOptions):
 
 
 def run(options: LogDirsOptions, env: Environment) -> ExitStatus:
-    """Ask the brokers and print what they say."""
+    """Query the brokers, and print their log directories."""
     from kafkapy.admin.log_dirs import describe_log_dirs
 
     require(options, "bootstrap_server", "describe")
@@ -51,7 +51,7 @@ def run(options: LogDirsOptions, env: Environment) -> ExitStatus:
 
 
 def report(found: Mapping[int, Sequence[LogDir]], topics: set[str] | None) -> Report:
-    """Brokers with their directories; `topics` leaves out partitions, never directories."""
+    """Brokers with their directories. `topics` selects partitions; all directories are shown."""
     brokers: list[dict[str, Any]] = [
         {"broker": broker_id, "logDirs": [_log_dir(each, topics) for each in dirs]}
         for broker_id, dirs in found.items()

@@ -1,6 +1,6 @@
 """`kafkapy preferred-replica-election`: `kafka-preferred-replica-election.sh`, up to Kafka 2.8.
 
-`PreferredReplicaLeaderElectionCommand`; Kafka 3.0 removed it for `leader-election`.
+`PreferredReplicaLeaderElectionCommand`. Kafka 3.0 removed it; `leader-election` replaces it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PreferredReplicaElectionOptions(ClusterOptions):
 
 
 def run(options: PreferredReplicaElectionOptions, env: Environment) -> ExitStatus:
-    """Elect, or ask for it."""
+    """Elect preferred leaders through the brokers, or request it in ZooKeeper."""
     if (options.bootstrap_server is None) == (options.zookeeper is None):
         raise UsageError("Exactly one of '[bootstrap-server]' or '[zookeeper]' must be provided")
     if options.command_config is None:

@@ -56,7 +56,7 @@ class ProducerPerfOptions(ClusterOptions):
 
 
 def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
-    """Send, a line every five seconds, and the sums."""
+    """Send records. Prints a line every five seconds, and the totals."""
     check(options)
     properties = producer_properties(options)
     from kafkapy.tools.librdkafka_client import Reporter, make_producer
@@ -100,7 +100,7 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
 def check(options: ProducerPerfOptions) -> None:
     """
     Raises:
-        UsageError: what is required is missing, or payloads come from two places.
+        UsageError: a required option is missing, or payloads have no source or several.
     """
     require(options, "topic", "num_records", "throughput")
     sources = [
@@ -119,10 +119,11 @@ def check(options: ProducerPerfOptions) -> None:
 
 
 def producer_properties(options: ProducerPerfOptions) -> dict[str, str]:
-    """--bootstrap-server over --producer-props over --producer.config.
+    """The properties: --bootstrap-server overrides --producer-props and --producer.config, in this
+    order.
 
     Raises:
-        UsageError: a property is not key=value, or no server is named.
+        UsageError: a property is not key=value, or the bootstrap servers are missing.
         ConfigError: a file cannot be read.
     """
     found = {"client.id": CLIENT_ID}

@@ -73,7 +73,7 @@ class ReplicaVerificationOptions(CommonOptions):
 
 
 def run(options: ReplicaVerificationOptions, env: Environment) -> ExitStatus:
-    """Compare until something parts, or, with --once, until all is compared."""
+    """Compare until the offsets of replicas diverge, or with --once until all is compared."""
     from kafkapy.admin.topic_filter import TopicFilter
 
     options.broker_list = options.broker_list or options.bootstrap_server
@@ -93,14 +93,14 @@ def run(options: ReplicaVerificationOptions, env: Environment) -> ExitStatus:
 
 
 class Voice:
-    """Kafka's lines with the time in front, or an object a line."""
+    """Prints Kafka's lines, each with its time, or a JSON object on each line."""
 
     def __init__(self, env: Environment, form: OutputFormat | None) -> None:
         self._env = env
         self.is_json = form is OutputFormat.json
 
     def say(self, text: str, **facts: Any) -> None:
-        """One line, at once: somebody watches. `facts` are the object's."""
+        """Print one line, and flush it at once. `facts` are the fields of the JSON object."""
         now = datetime.now()
         if not self.is_json:
             self._env.line(f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03d}: {text}")
@@ -112,11 +112,11 @@ class Voice:
         self._env.stdout.flush()
 
     def difference(self, found: Difference) -> None:
-        """Kafka's line of a batch that is not the same."""
+        """Print Kafka's line for a batch that differs."""
         self.say(found.text(), kind="difference", **_facts(found))
 
     def lag(self, lag: Lag, partitions: int) -> None:
-        """Kafka's report."""
+        """Print Kafka's report of the largest lag."""
         name = "null" if lag.partition is None else str(lag.partition)
         self.say(
             f"max lag is {lag.messages} for partition {name} at offset {lag.offset} among"
@@ -145,7 +145,7 @@ def _facts(found: Difference) -> dict[str, Any]:
 def _verification(
     options: ReplicaVerificationOptions, env: Environment, topics: Any
 ) -> Iterator[ReplicaVerification]:
-    """A connection to each broker, and the partitions with the offsets to begin at."""
+    """The verification, with a connection to each broker and the first offset of each partition."""
     from kafkapy.client.replica_fetch import fetch_from_replica
     from kafkapy.tools.replica_verification import ReplicaVerification
 
@@ -153,7 +153,7 @@ def _verification(
         cluster = undo.enter_context(_connect(options, env))
         partitions = _partitions(cluster, options, topics)
         brokers = sorted({replica for each in partitions for replica in each.replicas})
-        # A connection of its own for each broker, because a thread asks through it.
+        # A separate client for each broker, because each is used by its own thread.
         sources = {
             broker: partial(
                 fetch_from_replica,
@@ -221,7 +221,7 @@ def _offsets(
 def _forever(
     options: ReplicaVerificationOptions, verification: ReplicaVerification, voice: Voice
 ) -> ExitStatus:
-    """Until the offsets of some replicas part, as Kafka's tool."""
+    """Compare until the offsets of some replicas diverge, as Kafka's tool does."""
     reported = time.monotonic()
     for found in verification.rounds():
         for difference in found.differences:
@@ -240,7 +240,7 @@ def _once(
     verification: ReplicaVerification,
     voice: Voice,
 ) -> ExitStatus:
-    """Until every partition is compared, or none has got on for the request timeout."""
+    """Compare until all partitions are compared, or none advances for the request timeout."""
     with _connect(options, env) as cluster:
         patience_s, pause = cluster.request_timeout_ms / 1000, cluster.pause
     advanced = time.monotonic()
@@ -285,7 +285,7 @@ def _report(rows: list[PartitionProgress]) -> Report:
 
 
 def _summary(rows: list[PartitionProgress]) -> Iterator[str]:
-    """A line for each partition that is not the same everywhere, and one for all."""
+    """A line for each partition that differs or is not verified, and a summary line."""
     bad = [each for each in rows if _verdict(each) != "same"]
     for each in bad:
         yield f"{each.partition}: {_verdict(each)}: {_details(each)}"

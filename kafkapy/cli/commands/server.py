@@ -23,7 +23,7 @@ STOP_LIMIT_MS: Final = 60_000
 
 @dataclass
 class ServerOptions(CommonOptions):
-    """The flags of both verbs."""
+    """The flags of all verbs."""
 
     words: list[str] = values(
         "What to do, and the broker's property file (not needed to start).",
@@ -53,7 +53,7 @@ class ServerOptions(CommonOptions):
 
 
 def run(options: ServerOptions, env: Environment) -> ExitStatus:
-    """Start or stop, or have systemd do it."""
+    """Start or stop a broker, or install a systemd service for it."""
     verb, *files = options.words or [""]
     act = {"start": _start, "stop": _stop, "install-service": _install_service}.get(verb)
     if act is None:
@@ -103,7 +103,7 @@ def _supervise(
     from kafkapy.tools.supervisor.supervisor import Supervisor, processes_of
 
     def say(text: str) -> None:
-        # The output may be on a disk that is full: the brokers must not end for that.
+        # The output may be on a full disk. The brokers must not end because of that.
         with contextlib.suppress(OSError):
             env.line(text)
             env.stdout.flush()
@@ -119,7 +119,7 @@ def _stop(options: ServerOptions, file: str | None, env: Environment) -> ExitSta
 
     pids = _brokers_to_stop(options, file)
     if not pids:
-        # Kafka's script says it on stdout, and callers look there.
+        # On stdout, as in Kafka's script, because callers read it there.
         env.line("No kafka server to stop")
         return ExitStatus.FAILURE
     sent = _signal(options.signal)
@@ -133,7 +133,9 @@ def _stop(options: ServerOptions, file: str | None, env: Environment) -> ExitSta
 
 
 def _brokers_to_stop(options: ServerOptions, file: str | None) -> list[int]:
-    """The broker that was named, by pid, directory or property file; else every one, as Kafka's."""
+    """The broker with the given pid, directory or property file; otherwise all brokers, as in
+    Kafka.
+    """
     from kafkapy.tools.local import broker_processes as brokers
 
     if options.pid is not None:
@@ -156,7 +158,7 @@ def _install_service(options: ServerOptions, file: str | None, env: Environment)
         raise UsageError(
             "Say which property file: kafkapy server install-service server.properties"
         )
-    properties_of(file)  # it must be one
+    properties_of(file)  # raises if it is not a property file
     if options.user == (options.run_as is not None):
         raise UsageError("Say whose service it is: --run-as ACCOUNT, or --user for your own")
     if options.run_as is not None:
@@ -187,7 +189,7 @@ def _install_service(options: ServerOptions, file: str | None, env: Environment)
 def _check_account(name: str) -> None:
     """
     Raises:
-        CommandFailed: there is no such account.
+        CommandFailed: the account does not exist.
     """
     try:
         pwd.getpwnam(name)
@@ -205,7 +207,7 @@ def _signal(name: str) -> signal.Signals:
 
 
 def _properties(options: ServerOptions, file: str | None) -> dict[str, str]:
-    """The file's properties with the overrides on top, and below them what KAFKA_OPTS says."""
+    """The file's properties. Overrides replace them; KAFKA_OPTS supplies a missing login config."""
     from kafkapy.client.properties import parse_assignments
     from kafkapy.common.java_environment import with_login_config
 

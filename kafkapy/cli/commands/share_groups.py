@@ -73,10 +73,10 @@ class ShareGroupsOptions(ClusterOptions):
 
 
 def check(options: ShareGroupsOptions) -> str:
-    """The action.
+    """Check the options. Returns the action.
 
     Raises:
-        UsageError: in the words of `ShareGroupCommandOptions.checkArgs`.
+        UsageError: the options are invalid; with the text of `ShareGroupCommandOptions.checkArgs`.
     """
     for name in ("members", "offsets", "verbose"):
         if is_given(options, name) and not options.describe:
@@ -124,7 +124,7 @@ def _check_reset(options: ShareGroupsOptions) -> None:
 
 
 def run(options: ShareGroupsOptions, env: Environment) -> ExitStatus:
-    """Check the flags, then do the one action; most failures are a line on stdout and status 0."""
+    """Check the flags, then do the one action. Most failures print a line on stdout and exit 0."""
     action = check(options)
     is_quiet = options.output is OutputFormat.json
     failures = Failures(env, is_quiet=is_quiet, strict=options.strict)
@@ -232,7 +232,7 @@ def _delete_offsets(
 def _reset_offsets(
     cluster: Cluster, options: ShareGroupsOptions, env: Environment, failures: Failures
 ) -> None:
-    """Plan, then with --execute alter."""
+    """Plan the reset; with --execute, alter the offsets."""
     from kafkapy.admin.share_groups import alter_share_offsets
     from kafkapy.cli.views.share_groups import reset_report
     from kafkapy.tools.groups.group_reset import ClusterOffsets
@@ -256,7 +256,7 @@ def _reset_offsets(
 def _require_empty(cluster: Cluster, group: str) -> None:
     """
     Raises:
-        UsageError: the group has members; as in Kafka's tool, also for a plan.
+        UsageError: the group has members. As in Kafka's tool, a dry run fails too.
     """
     from kafkapy.admin.share_groups import describe_share_group
     from kafkapy.common.errors import ErrorCode

@@ -1,6 +1,7 @@
 """`kafkapy spark-submit`: Spark's spark-submit, with topics as sources and sinks.
 
-Every flag of spark-submit passes through; this command's own may stand anywhere before the script.
+All flags of spark-submit are passed on. This command's own flags may stand anywhere before the
+script.
 """
 
 from __future__ import annotations
@@ -68,10 +69,10 @@ class SparkSubmitOptions(CommonOptions):
 
 
 def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
-    """Become spark-submit, or wait for it where its log goes to a file.
+    """Replace this process by spark-submit, or wait for spark-submit if its log goes to a file.
 
     Raises:
-        UsageError: there is nothing to run, or topics but no brokers.
+        UsageError: the script is missing, or options do not match, such as topics without brokers.
         ConfigError: the property file, the script or pyspark cannot be used.
     """
     from kafkapy.spark.submit import quiet_log, submit
@@ -101,7 +102,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
     is_quiet = (by_person or options.sql is not None) and not quiet_log.has_own_log(
         submission, spark_home, os.environ
     )
-    if by_person and is_quiet and not options.checkpoint:  # a stream has lines of its own
+    if by_person and is_quiet and not options.checkpoint:  # a stream prints its own lines
         submission = submission.with_conf(quiet_log.PROGRESS, "true")
     private = submit.properties_of(submission, wiring, spark_home, os.environ)
     file = None if private is None else properties_file(private)
@@ -120,7 +121,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
 def _run_quietly(
     words: list[str], environ: dict[str, str], options: SparkSubmitOptions, env: Environment
 ) -> ExitStatus:
-    """Wait for the end of spark-submit; where it fails, say where its log is."""
+    """Wait for the end of spark-submit. If its log is kept, print the path."""
     from kafkapy.spark.submit import quiet_log
 
     log = quiet_log.open_log()
@@ -136,7 +137,7 @@ def _run_quietly(
 def _check(options: SparkSubmitOptions, script: str | None, has_other_words: bool) -> None:
     """
     Raises:
-        UsageError: words that do not go together, or one that is missing.
+        UsageError: options cannot be combined, or a required option is missing.
     """
     if options.sql is not None:
         if script is not None:

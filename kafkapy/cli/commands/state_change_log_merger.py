@@ -45,7 +45,7 @@ class MergerOptions(CommonOptions):
 
 
 def run(options: MergerOptions, env: Environment) -> ExitStatus:
-    """Write the lines in the order of time, as they come."""
+    """Write the lines in the order of time, while the logs are read."""
     from kafkapy.tools.state_change_log_merger import files_matching, merge
 
     _check(options)
@@ -114,7 +114,7 @@ def _partitions(text: str | None) -> list[int]:
 
 
 def _write_text(env: Environment, lines: Iterator[MergedLine]) -> None:
-    """Some lines at a time; also those that came before a damaged place of a file."""
+    """Write lines in chunks. Lines before the damaged part of a file are written too."""
     some: list[bytes] = []
     try:
         for _, line, _ in lines:
@@ -127,7 +127,7 @@ def _write_text(env: Environment, lines: Iterator[MergedLine]) -> None:
 
 
 def _write_json(env: Environment, lines: Iterator[MergedLine]) -> None:
-    """The envelope's line, then an object for each line of the logs."""
+    """Write a line with the envelope, then an object for each line of the logs."""
     import orjson
 
     from kafkapy.tools.state_change_lines import partitions_in
@@ -147,7 +147,7 @@ def _write_json(env: Environment, lines: Iterator[MergedLine]) -> None:
 
 
 def _show_tables(env: Environment, lines: Iterator[MergedLine]) -> None:
-    """Some rows at a time, so that memory stays flat."""
+    """Show rows in chunks, so that memory use stays constant."""
     from kafkapy.tools.state_change_lines import partitions_in
 
     columns = ("Time", "Partition", "Log", "Line")

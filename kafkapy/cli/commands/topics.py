@@ -39,7 +39,7 @@ REPORTS: Final = (
     "under_min_isr_partitions",
     "at_min_isr_partitions",
 )
-# Which actions an option belongs to; others refuse it.
+# The actions that accept an option; other actions refuse it.
 ONLY_WITH: Final = {
     "partitions": ("create", "alter"),
     "replication_factor": ("create",),
@@ -131,10 +131,11 @@ def run(options: TopicsOptions, env: Environment) -> ExitStatus:
 
 
 def check(options: TopicsOptions) -> str:
-    """The action.
+    """Check the options. Returns the action.
 
     Raises:
-        UsageError: in the words and the order of `TopicCommandOptions.checkArgs`.
+        UsageError: the options are invalid; with the text and in the order of
+            `TopicCommandOptions.checkArgs`.
     """
     listed = "--list, --describe, --create, --alter or --delete"
     action = one_action(options, ACTIONS, listed)
@@ -182,7 +183,7 @@ def _list(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
         for topic in found
     ]
     rows = [(t.name, len(t.partitions), "internal" if t.is_internal else "") for t in found]
-    # Kafka prints the names joined, so that no topic gives one empty line.
+    # Kafka prints the joined names, so it prints an empty line if there are no topics.
     text = ["\n".join(topic.name for topic in found)]
     return Report("topics", data, text, [Table(("Topic", "Partitions", ""), rows)])
 
@@ -204,7 +205,7 @@ def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Repor
     assert options.topic is not None
     configs = parse_topic_configs(options.config)
     if "." in options.topic or "_" in options.topic:
-        # On stdout, as Kafka's tool has it; but JSON must stay JSON.
+        # On stdout, as in Kafka's tool, unless stdout must contain only JSON.
         tell = env.warn if options.output is OutputFormat.json else env.line
         tell(
             "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore"
@@ -268,7 +269,7 @@ _ACTIONS: Final[dict[str, Callable[[Cluster, TopicsOptions, Environment], Report
 
 
 def _matching(cluster: Cluster, options: TopicsOptions) -> list[TopicMetadata]:
-    """The topics that the filter or the id names, sorted by name."""
+    """The topics that match the filter or have the id, sorted by name."""
     from kafkapy.admin.topic_filter import TopicFilter
 
     topics = cluster.metadata(None).topics
@@ -281,7 +282,7 @@ def _matching(cluster: Cluster, options: TopicsOptions) -> list[TopicMetadata]:
 
 
 def _existing(cluster: Cluster, options: TopicsOptions) -> list[TopicMetadata]:
-    """The same; refused where something was named and is not found, unless with --if-exists."""
+    """The matching topics. Without --if-exists, a topic or id that matches none is an error."""
     found = _matching(cluster, options)
     if not found and not options.if_exists and options.topic_id is not None:
         raise ConfigError(f"TopicId '{options.topic_id}' does not exist as expected")
@@ -315,7 +316,8 @@ def parse_replica_assignment(text: str) -> list[list[int]]:
     """`1:2,2:3`: the brokers of partition 0, of partition 1, and so on.
 
     Raises:
-        ConfigError: not numbers, a broker twice, or lists of different lengths.
+        ConfigError: a part is not a list of numbers, a broker occurs twice in it, or the lists have
+            different lengths.
     """
     placed: list[list[int]] = []
     for index, part in enumerate(text.rstrip(",").split(",")):

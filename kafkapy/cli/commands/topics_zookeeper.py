@@ -1,4 +1,4 @@
-"""`kafkapy topics --zookeeper`: the older form of `TopicCommand`, in the words of Kafka 2.7."""
+"""`kafkapy topics --zookeeper`: the older form of `TopicCommand`, with the text of Kafka 2.7."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def check(options: object, action: str) -> None:
     """Validate options that only the older form needs.
 
     Raises:
-        UsageError: a count is missing where the topic is made, nothing is to be altered, or a
-            config is to be removed by another action.
+        UsageError: a count is missing for --create, --alter has no change, or --delete-config is
+            used with another action.
     """
     if action != "alter":
         refuse(options, "delete_config", action)
@@ -88,7 +88,7 @@ def alter(
 def refuse_partitions(topic: str, present: int, wanted: int) -> None:
     """
     Raises:
-        ConfigError: the partitions of an internal topic are fixed; those of others only grow.
+        ConfigError: the topic is internal, or the number of partitions would not increase.
     """
     if topic in INTERNAL_TOPICS:
         raise ConfigError(
@@ -105,7 +105,7 @@ def delete(cluster: Cluster, found: Sequence[TopicMetadata]) -> Report:
     """Delete topics.
 
     Raises:
-        ConfigError: one of them is internal.
+        ConfigError: a topic is internal.
         ApiError: the controller refused.
     """
     from kafkapy.admin.topics import delete_topics

@@ -65,7 +65,7 @@ class TransactionsOptions(ClusterOptions):
 
 
 def run(options: TransactionsOptions, env: Environment) -> ExitStatus:
-    """Do the one thing that is asked for."""
+    """Run the verb."""
     verb = only_verb(options.words, VERBS)
     require(options, "bootstrap_server")
     check(verb, options)
@@ -233,7 +233,7 @@ def _partition(options: TransactionsOptions) -> TopicPartition:
 
 
 def _report(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Report:
-    """Kafka's tab table: cells as wide as their column, a tab after each."""
+    """Kafka's table: cells are padded to the width of their column, with a tab after each."""
     cells = [list(columns), *([str(value) for value in row] for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
     text = [
@@ -246,7 +246,7 @@ def _report(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Report:
 
 
 def _json_key(column: str) -> str:
-    """`LastTimestamp` is `last_timestamp`."""
+    """The JSON key of a column: `last_timestamp` for `LastTimestamp`."""
     name = column.replace("(min)", "Minutes")
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 

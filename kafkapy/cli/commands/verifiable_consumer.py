@@ -58,7 +58,7 @@ class VerifiableConsumerOptions(ClusterOptions):
 
 
 def run(options: VerifiableConsumerOptions, env: Environment) -> ExitStatus:
-    """Read until told to stop."""
+    """Read until the last record, or until SIGTERM or Ctrl-C."""
     from kafkapy.tools.librdkafka_client import Reporter, make_consumer
     from kafkapy.tools.perf.verifiable_consumer import VerifiableConsumer
 
@@ -88,7 +88,8 @@ def run(options: VerifiableConsumerOptions, env: Environment) -> ExitStatus:
 
 
 def consumer_properties(options: VerifiableConsumerOptions) -> dict[str, str]:
-    """The flags over the file. In the new protocol, the broker has the session and the assignor.
+    """The consumer's properties: flags override the file. With the consumer protocol, session
+    timeout and assignor are settings of the broker.
 
     Raises:
         ConfigError: a file cannot be read.

@@ -41,7 +41,7 @@ class VerifiableProducerOptions(ClusterOptions):
 
 
 def run(options: VerifiableProducerOptions, env: Environment) -> ExitStatus:
-    """Send; what fails is an event, not a status."""
+    """Send records. A failed send is an event, and does not change the exit status."""
     from kafkapy.tools.librdkafka_client import Reporter, make_producer
     from kafkapy.tools.perf.verifiable_producer import NumberedRecords, VerifiableProducer
 
@@ -70,7 +70,7 @@ def run(options: VerifiableProducerOptions, env: Environment) -> ExitStatus:
 
 
 def producer_properties(options: VerifiableProducerOptions) -> dict[str, str]:
-    """The file's properties over this tool's own; a record is sent once.
+    """The producer's properties: the file overrides this tool's defaults, which disable retries.
 
     Raises:
         ConfigError: a file cannot be read.

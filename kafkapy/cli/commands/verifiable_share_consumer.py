@@ -23,7 +23,7 @@ from kafkapy.cli.framework.termination import terminable
 
 @dataclass
 class VerifiableShareConsumerOptions(ClusterOptions):
-    """The flags of `VerifiableShareConsumer`, but those that alter the group's configs."""
+    """The flags of `VerifiableShareConsumer`, without flags that alter the group's configs."""
 
     topic: str | None = value("REQUIRED: the topic to read.", metavar="TOPIC")
     group_id: str | None = value("REQUIRED: the share group.", metavar="GROUP")
@@ -32,7 +32,7 @@ class VerifiableShareConsumerOptions(ClusterOptions):
 
 
 def run(options: VerifiableShareConsumerOptions, env: Environment) -> ExitStatus:
-    """Read until told to stop."""
+    """Read until the last record, or until SIGTERM or Ctrl-C."""
     from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer
     from kafkapy.tools.perf.verifiable_share_consumer import VerifiableShareConsumer
 

@@ -12,7 +12,7 @@ from kafkapy.cli.framework.exit_status import ExitStatus
 from kafkapy.cli.framework.options import CommonOptions
 from kafkapy.cli.framework.output import Report, Table, show
 
-# What wire, disk and text formats follow.
+# The version of Kafka whose wire, disk and text formats are used.
 KAFKA_VERSION: Final = "3.9"
 
 

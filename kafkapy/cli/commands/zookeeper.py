@@ -1,5 +1,5 @@
-"""`kafkapy zookeeper`: Kafka's `zookeeper-server-start.sh` and `-stop.sh`; znodes to a file and
-back."""
+"""`kafkapy zookeeper`: Kafka's `zookeeper-server-start.sh` and `-stop.sh`; export and import of
+znodes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _stop(options: ZooKeeperOptions, file: str | None, env: Environment) -> Exit
 
     pids = _servers_to_stop(options, file)
     if not pids:
-        # Kafka's script says it on stdout, and callers look there.
+        # On stdout, as in Kafka's script, because callers read it there.
         env.line("No zookeeper server to stop")
         return ExitStatus.FAILURE
     left = [pid for pid in pids if not stop(pid, options.timeout_ms / 1000)]
@@ -166,7 +166,7 @@ def _client_properties(options: ZooKeeperOptions) -> dict[str, str]:
 
 
 def _servers_to_stop(options: ZooKeeperOptions, file: str | None) -> list[int]:
-    """The one that was named, by pid, directory or file; else every one that kafkapy started."""
+    """The server with the given pid, directory or file; else all servers that kafkapy started."""
     from kafkapy.tools.zookeeper.process import is_zookeeper, running_servers, server_of
 
     if options.pid is not None:
@@ -178,7 +178,7 @@ def _servers_to_stop(options: ZooKeeperOptions, file: str | None) -> list[int]:
 
 
 def _config(options: ZooKeeperOptions, file: str | None) -> dict[str, str]:
-    """The file's properties with the options on top."""
+    """The configuration: options override the file."""
     from kafkapy.tools.zookeeper.process import effective_config
 
     chosen = {"dataDir": options.data_dir, "clientPort": options.port}

@@ -28,7 +28,7 @@ class ZooKeeperShellOptions(CommonOptions):
 
 
 def run(options: ZooKeeperShellOptions, env: Environment) -> ExitStatus:
-    """Do the command, or each line of stdin; what fails ends only the one command."""
+    """Run the command, or each line of stdin. A failed line does not end the prompt."""
     from kafkapy.client.properties import load_properties
     from kafkapy.tools.zookeeper.shell import ZooKeeperShell, connect
 

@@ -1,1 +1,1 @@
-"""`kafkapy reassign`, an action a module."""
+"""`kafkapy reassign`: its options, and its actions in several modules."""

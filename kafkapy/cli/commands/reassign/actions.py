@@ -37,7 +37,7 @@ def read_file(options: ReassignOptions) -> ReassignmentFile:
 
 
 def verify(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
-    """Tell how far the moves are; with `--watch`, until they are over."""
+    """Print the states of the moves. With `--watch`, first show their progress until they end."""
     file = read_file(options)
     if options.watch:
         from kafkapy.cli.commands.reassign.watch import watch
@@ -48,7 +48,7 @@ def verify(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
     try:
         if found.is_over and not options.preserve_throttles:
             cleared = _clear(cluster, options, file, env)
-    finally:  # what was found is worth knowing although a throttle stays
+    finally:  # print the states even if a throttle could not be removed
         _show(env, verify_report(found, cleared), options)
     return ExitStatus.FAILURE if options.strict and not found.is_complete else ExitStatus.SUCCESS
 
@@ -64,7 +64,7 @@ def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
         replicas += back
         if not options.preserve_throttles:
             text += _clear(cluster, options, file, env)
-    finally:  # what was cancelled is cancelled, whatever fails behind it
+    finally:  # print the cancelled moves even if a later step failed
         data = {
             "cancelled": [str(tp) for tp in partitions],
             "log_dir_moves_cancelled": [str(replica) for replica in replicas],
@@ -76,8 +76,8 @@ def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
 def _clear(
     cluster: Cluster, options: ReassignOptions, file: ReassignmentFile, env: Environment
 ) -> list[str]:
-    """Remove the throttles of live brokers and of the file's topics; brokers that are down keep
-    theirs, and nobody waits for them."""
+    """Remove the throttles of live brokers and of the file's topics. Brokers that are down keep
+    their throttles; the command does not wait for them."""
     assert options.reassignment_json_file is not None
     record = ThrottleRecord(options.reassignment_json_file)
     known = cluster.metadata(sorted({tp.topic for tp in file.targets}) or [], refresh=True)
@@ -93,6 +93,6 @@ def _clear(
 
 
 def _show(env: Environment, report: Report, options: ReassignOptions) -> None:
-    """Show a report; of a dry run, the requests are all there is to see."""
+    """Show a report. A dry run shows only its requests instead."""
     if not options.dry_run:
         show(env, report, options.output)

@@ -12,7 +12,7 @@ from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus
 from kafkapy.cli.framework.output import show
 
 CLIENT_ID: Final = "reassign-partitions-tool"
-# action -> (module, function); each needs another half of the tools.
+# action -> (module, function). The modules are imported on use, because they need different tools.
 ACTIONS: Final = {
     "generate": ("kafkapy.cli.commands.reassign.generate", "generate"),
     "execute": ("kafkapy.cli.commands.reassign.execute", "execute"),
@@ -23,7 +23,7 @@ ACTIONS: Final = {
 
 
 def run(options: ReassignOptions, env: Environment) -> ExitStatus:
-    """Check the flags, then do the one action, over the brokers or by znodes."""
+    """Check the flags, then do the one action, through the brokers or through znodes."""
     from kafkapy.admin.reassignments import ReassignmentFailed
 
     action = check(options)

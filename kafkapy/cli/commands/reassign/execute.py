@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
-    """Begin the moves, or do them batch after batch."""
+    """Begin all moves, or move batch after batch."""
     file = read_file(options)
     batches = options.batch_size is not None
     plan = reassignment.prepare(cluster, file, additional=options.additional, resume=batches)
@@ -52,7 +52,7 @@ def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exi
     say = _silent if quiet else env.line
     for line in rollback_lines(plan.current):
         say(line)
-    env.stdout.flush()  # the way back, should this process be killed
+    env.stdout.flush()  # so that users have the rollback if this process is killed
     as_json = options.output is OutputFormat.json and not options.dry_run
     stuck: list[Replica] = []
     status = ExitStatus.SUCCESS
@@ -92,7 +92,7 @@ def _states(cluster: Cluster, plan: reassignment.Execution) -> list[PartitionSta
 
 
 class _Throttling:
-    """The throttles of one execution: what is set, what was there before, how it all ends."""
+    """The throttles of one execution. Saves earlier throttles, and restores them at the end."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class _Throttling:
         return self._options.throttle >= 0 or self._options.replica_alter_log_dirs_throttle >= 0
 
     def begin(self, say: Callable[[str], None]) -> None:
-        """Set what was asked for; note first what others have set, and what will be."""
+        """Set the requested throttles. First save the earlier throttles and the requested ones."""
         options, plan, moves = self._options, self._plan, throttle_plan(self._moves)
         copies: dict[Resource, dict[str, str]] = {}
         dirs: dict[Resource, dict[str, str]] = {}
@@ -139,7 +139,7 @@ class _Throttling:
             say(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
     def end(self, say: Callable[[str], None]) -> None:
-        """Remove what was set, and put back what was there, unless something still moves."""
+        """Remove the throttles and restore the earlier ones, unless partitions still move."""
         if not self.wanted:
             return
         if running_reassignments(self._cluster):
@@ -156,9 +156,9 @@ class _Throttling:
         self._record.remove_if_restored(live)
 
     def _note(self, sets: Throttles) -> None:
-        """Note what others have set, and what this run sets.
+        """Save the earlier throttles, and the throttles that this run sets.
 
-        Throttles while something moves are those of that move, and go with it.
+        Throttles that are set while partitions move belong to that move, and are removed with it.
         """
         if self._options.dry_run or (self._plan.running and not sets):
             return
@@ -195,7 +195,7 @@ def _run_batches(
     env: Environment,
     throttles: _Throttling,
 ) -> ExitStatus:
-    """Move batch after batch. Ctrl-C waits for the batch under way, a second one does not."""
+    """Move batch after batch. The first Ctrl-C waits for the current batch, the second does not."""
     assert options.batch_size is not None
     interrupt = FirstInterrupt()
 
@@ -241,7 +241,7 @@ def _move_log_dirs(
     options: ReassignOptions,
     say: Callable[[str], None],
 ) -> list[Replica]:
-    """Begin the moves between log directories; those that could not begin in time."""
+    """Begin the moves between log directories. Returns the replicas that did not begin in time."""
     if not plan.log_dirs:
         return []
     stuck = reassignment.begin_log_dir_moves(cluster, plan.log_dirs, options.timeout)
@@ -252,4 +252,4 @@ def _move_log_dirs(
 
 
 def _silent(line: str) -> None:
-    """Where one JSON object, or the requests of a dry run, are the whole output."""
+    """Print nothing: one JSON object, or the requests of a dry run, are the whole output."""

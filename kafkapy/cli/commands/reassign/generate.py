@@ -1,4 +1,4 @@
-"""`reassign --generate`: what the cluster has, and what a planner would make of it."""
+"""`reassign --generate`: the current assignment, and the proposal of a planner."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def generate(cluster: Cluster, options: ReassignOptions, env: Environment) -> Ex
 def kafka_proposal(
     current: Assignment, live: Collection[BrokerPlace], listed: list[int], options: ReassignOptions
 ) -> Report:
-    """Kafka's own proposal; brokers that are down are left out without a word."""
+    """Kafka's own proposal. Brokers that are down are left out without a warning."""
     from kafkapy.admin.planning.naive_plan import naive_plan
     from kafkapy.cli.views.reassign import proposal_report
 
@@ -67,11 +67,11 @@ def kafka_proposal(
 
 
 def named_topics(options: ReassignOptions) -> list[str] | None:
-    """The topics of the file; None where there is no file.
+    """The topics of the file; None without a file.
 
     Raises:
         JsonInputError: the file is malformed.
-        CommandFailed: it names a topic twice.
+        CommandFailed: the file has a topic twice.
     """
     from kafkapy.tools.json_input import read_text
     from kafkapy.tools.reassign.partition_files import duplicates, listed, parse_topics
@@ -90,7 +90,7 @@ def named_topics(options: ReassignOptions) -> list[str] | None:
 def _replicas(
     metadata: ClusterMetadata, topics: list[str] | None, options: ReassignOptions
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """The replicas of the topics; without a file, of all that the plan is for."""
+    """The replicas of the topics; without a file, of all topics that the plan includes."""
     from kafkapy.admin.errors import api_error, java_text
 
     if topics is None:
@@ -114,10 +114,12 @@ def _brokers(
     options: ReassignOptions,
     env: Environment,
 ) -> list[BrokerPlace]:
-    """Where replicas may be: named or live, without those that go.
+    """The brokers for the replicas: live brokers, limited to --broker-list if it is given, without
+    those to decommission.
 
     Raises:
-        CommandFailed: a broker that has replicas is down, and nobody said what to do with them.
+        CommandFailed: a broker with replicas is down, and no option covers it; or a broker to
+            decommission is unknown.
     """
     gone = [] if options.decommission is None else broker_ids(options.decommission)
     alive = {broker.broker_id for broker in live}
@@ -153,7 +155,7 @@ def _with_racks(brokers: list[BrokerPlace], options: ReassignOptions) -> list[Br
 def _sizes(
     cluster: Cluster, current: Assignment, metadata: ClusterMetadata
 ) -> dict[TopicPartition, int]:
-    """Bytes of each partition: of its largest replica on a live broker."""
+    """The bytes of each partition's largest replica on a live broker."""
     from kafkapy.admin.log_dirs import describe_log_dirs
 
     holders = {broker_id for replicas in current.values() for broker_id in replicas}

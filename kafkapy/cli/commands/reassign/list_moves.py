@@ -23,7 +23,7 @@ def list_moves(cluster: Cluster, options: ReassignOptions, env: Environment) -> 
 
 
 def list_report(running: Mapping[TopicPartition, Reassignment]) -> Report:
-    """A line, a row and an object for each of them."""
+    """A line, a row and an object for each moving partition."""
     text = ["No partition reassignments found."]
     if running:
         text = ["Current partition reassignments:"]

@@ -1,4 +1,4 @@
-"""The flags of `kafkapy reassign`, and which go together."""
+"""The flags of `kafkapy reassign`, and the check of their combinations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafkapy.common.java_numbers import is_natural
 
 ACTIONS: Final = ("generate", "execute", "verify", "cancel", "list_")
 PLANS: Final = ("strategy", "decommission", "replication_factor")
-# What each action takes besides what it needs; the rest it refuses (KIP-455 and ours).
+# The options that each action accepts; it refuses the others (KIP-455 and kafkapy's own).
 OPTIONAL: Final[dict[str, frozenset[str]]] = {
     "generate": frozenset(
         {"topics_to_move_json_file", "broker_list", "disable_rack_aware", *PLANS}
@@ -54,7 +54,7 @@ class Strategy(StrEnum):
 
 @dataclass
 class ReassignOptions(ClusterOptions):
-    """The flags of `ReassignPartitionsCommand`, and ours."""
+    """The flags of `ReassignPartitionsCommand`, and kafkapy's own."""
 
     generate: bool = flag("Propose a reassignment; nothing is changed.")
     execute: bool = flag("Begin the moves of a reassignment file.")
@@ -123,7 +123,7 @@ class ReassignOptions(ClusterOptions):
 
     @property
     def plans(self) -> bool:
-        """Whether `--generate` is to plan in a way of ours."""
+        """Whether `--generate` uses kafkapy's planner instead of Kafka's."""
         minimal = self.strategy is Strategy.minimal
         return minimal or self.decommission is not None or self.replication_factor is not None
 
@@ -134,10 +134,10 @@ _DEFAULTS: Final = {
 
 
 def check(options: ReassignOptions) -> str:
-    """The action.
+    """Check the options. Returns the action.
 
     Raises:
-        UsageError: in the words of `ReassignPartitionsCommandOptions`.
+        UsageError: the options are invalid; with the text of `ReassignPartitionsCommandOptions`.
     """
     listed = "--generate, --execute, --verify, --cancel, --list"
     action = one_action(options, ACTIONS, listed)
@@ -167,7 +167,7 @@ def broker_ids(text: str) -> list[int]:
     """`0,1,2` as ids.
 
     Raises:
-        ConfigError: a part is no id, or comes twice.
+        ConfigError: a part is not an id, or an id occurs twice.
     """
     ids = []
     for word in java_split(text) or [""]:

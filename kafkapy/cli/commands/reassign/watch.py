@@ -28,7 +28,7 @@ BARS_MAX: Final = 20
 
 
 def watch(cluster: Cluster, file: ReassignmentFile, env: Environment) -> None:
-    """Show the moves of a file until none is left; Ctrl-C ends the watch, not the moves."""
+    """Show the moves of a file until all are complete. Ctrl-C ends the watch, not the moves."""
     pause = threading.Event()
     targets = file.targets
     with FirstInterrupt() as interrupt, _display(env) as display:
@@ -46,7 +46,7 @@ def watch(cluster: Cluster, file: ReassignmentFile, env: Environment) -> None:
 
 
 class Lines:
-    """For pipes: one line for each look, the sum of all moves."""
+    """Progress for pipes: one line for each measurement, with the sum of all moves."""
 
     def __init__(self, env: Environment) -> None:
         self._env = env
@@ -60,7 +60,9 @@ class Lines:
 
 
 class Bars:
-    """For people: a bar for each partition, the longest ones if there are many."""
+    """Progress for terminals: a bar for each partition, for at most BARS_MAX partitions at a time,
+    those with the most bytes left.
+    """
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -103,7 +105,7 @@ def _display(env: Environment) -> Iterator[Lines | Bars]:
 
 @contextlib.contextmanager
 def batch_display(env: Environment) -> Iterator[Callable[[BatchProgress], None]]:
-    """The display of a run in batches: by the partitions that are done."""
+    """The display of a run in batches: a function that shows the number of moved partitions."""
     if not env.on_terminal:
         told: set[int] = set()
 

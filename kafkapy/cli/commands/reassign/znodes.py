@@ -1,4 +1,4 @@
-"""`reassign --zookeeper`: the actions that older tools did by znodes, in the words of Kafka 2.8."""
+"""`reassign --zookeeper`: the actions of older tools through znodes, with the text of Kafka 2.8."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _execute(cluster: ZnodeReassignments, options: ReassignOptions, env: Environ
     if options.output is not OutputFormat.json:
         for line in rollback_lines(current):
             env.line(line)
-        env.stdout.flush()  # the moves may begin although the answer is lost
+        env.stdout.flush()  # before the request: moves may begin even if the response is lost
     plan = throttle_plan(planned_moves(current, file.targets, {}))
     text = []
     if options.throttle >= 0:
