@@ -1,4 +1,4 @@
-"""Operations as plan, then apply.
+"""Operations tools: they plan a change, then apply it.
 
-May import `admin`, `client`, `record`, `common`, and `storage` for files.
+This package may import `admin`, `client`, `record`, `common`, and `storage` for files.
 """

@@ -31,7 +31,7 @@ from kafkapy.tools.librdkafka_client import Reporter, make, raise_if_final, subs
 
 EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
-# Short, because Ctrl-C and --timeout-ms take effect after a poll: librdkafka blocks Python.
+# Short: librdkafka waits outside of Python, so Ctrl-C and --timeout-ms take effect after a poll.
 _POLL_S: Final = 0.1
 # The limit for the first response of a broker. The limit for records is an option.
 API_TIMEOUT: Final = "default.api.timeout.ms"

@@ -16,7 +16,7 @@ from kafkapy.tools.console.console_consumer import message_of
 from kafkapy.tools.console.message_formatter import Message
 from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer, raise_if_final, subscribe
 
-# Short, because Ctrl-C and --timeout-ms take effect after a poll: librdkafka blocks Python.
+# Short: librdkafka waits outside of Python, so Ctrl-C and --timeout-ms take effect after a poll.
 _POLL_S: Final = 0.1
 
 

@@ -1,4 +1,4 @@
-"""A dump as JSON, one object a line.
+"""Prints a dump as JSON, one object on each line.
 
 The first line is the envelope, `{"kafkapy":1,"command":"dump-log-segments"}`; every other line is
 an object with a `kind`. Keys and values that are not UTF-8 are under `key_base64` and
@@ -28,7 +28,7 @@ from kafkapy.tools.dump.printers import (
 
 
 class JsonPrinter:
-    """One object a line."""
+    """Prints one object on each line."""
 
     def __init__(self, write: Write, depth: Depth, envelope: dict[str, Any]) -> None:
         self._write = write

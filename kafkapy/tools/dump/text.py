@@ -1,4 +1,4 @@
-"""A dump as Kafka's text."""
+"""Prints a dump as Kafka's text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafkapy.tools.dump.record_lines import record_lines
 
 
 class TextPrinter:
-    """Kafka's lines."""
+    """Prints Kafka's lines."""
 
     def __init__(self, write: Write, depth: Depth, warn: Callable[[str], None]) -> None:
         self._write = write

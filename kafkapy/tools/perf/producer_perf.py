@@ -171,7 +171,7 @@ def run(
     progress in between, `complain` the errors.
 
     Raises:
-        ApiError: a call for a transaction failed.
+        ApiError: a transaction could not be initialised, begun or committed.
     """
     in_transactions = work.transaction_duration_ms > 0
     if in_transactions:

@@ -1,8 +1,8 @@
-"""A reassignment a few partitions at a time: `--execute --batch-size`.
+"""Runs a reassignment in batches of partitions: `--execute --batch-size`.
 
 A batch is complete when the controller lists none of its partitions any more and their in-sync
 replicas are the target replicas. After an interruption, the same command continues: it skips
-completed partitions, and waits for those that move already.
+completed partitions, and waits for partitions that move already.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class BatchRun:
                 self._pause(POLL_S)
 
     def _look(self) -> str:
-        """Remove completed partitions from `_waiting`. Returns why none of the rest can move; "" if
-        one can.
+        """Remove completed partitions from `_waiting`. Returns the reason if none of the remaining
+        partitions can move, else "".
         """
         targets = self._execution.targets
         running = running_reassignments(self._cluster)

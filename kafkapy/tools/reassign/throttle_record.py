@@ -49,7 +49,7 @@ class ThrottleRecord:
 
     def earlier(self, present: Throttles) -> dict[Resource, dict[str, str]]:
         """The throttles to restore, given the `present` ones. If an interrupted run of this
-        reassignment set a present throttle, its value from before that run is restored.
+        reassignment set a present throttle, its value from before that run is restored, if any.
 
         Raises:
             JsonInputError: the file is malformed.

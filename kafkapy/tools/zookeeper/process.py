@@ -118,9 +118,9 @@ def effective_config(
 
 
 def _addresses(given: Mapping[str, str]) -> dict[str, str]:
-    """The loopback address for each port without an address. ZooKeeper's default is every
-    interface, and it needs no authentication. Empty for members of an ensemble (`server.N`), which
-    serve other machines.
+    """The loopback address for each port without an address. By default, ZooKeeper listens on every
+    interface, without authentication. Members of an ensemble (`server.N`) serve other machines:
+    then nothing is returned.
 
     An empty address means loopback too, as in Java. A socket would bind every interface.
     """

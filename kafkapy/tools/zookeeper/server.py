@@ -1,4 +1,4 @@
-"""A standalone ZooKeeper server as a process: `zk.service` on an event loop and a disk."""
+"""Runs a standalone ZooKeeper server as a process: `zk.service` on an event loop and a disk."""
 
 from __future__ import annotations
 

@@ -392,7 +392,7 @@ def _split(name: str, arguments: Sequence[str]) -> tuple[dict[str, str], list[st
     """Flags and operands of a command.
 
     Raises:
-        ShellError: the command does not have a flag. Without it, the command would do other things.
+        ShellError: a flag is unknown. To ignore it would change the effect of the command.
     """
     known = _FLAGS.get(name, [])
     flags, operands = split_flags(arguments, _TAKING_VALUES.get(name, ()), known)
