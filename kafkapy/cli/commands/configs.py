@@ -192,7 +192,8 @@ def entities_of(options: ConfigsOptions) -> list[Entity]:
     """Types paired with names, in the order of the options. A type without a name means all.
 
     Raises:
-        UsageError: both forms of entity options are used, or a type lacks its name.
+        UsageError: both forms of entity options are used, a type is repeated, or types and names
+            do not match.
     """
     short = [
         Entity(kind, getattr(options, name))

@@ -121,7 +121,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
 def _run_quietly(
     words: list[str], environ: dict[str, str], options: SparkSubmitOptions, env: Environment
 ) -> ExitStatus:
-    """Wait for the end of spark-submit. If its log is kept, print the path."""
+    """Wait for the end of spark-submit. If it fails, keep its log and print the path."""
     from kafkapy.spark.submit import quiet_log
 
     log = quiet_log.open_log()

@@ -59,7 +59,7 @@ def run(options: CompletionOptions, env: Environment) -> ExitStatus:
         where = files.places(shell, os.environ, bash_completion=bash_completion)
         changes = files.install(where, script(shell))
     else:
-        # bash-completion may be newer than the install: remove lines in a start-up file too.
+        # As without bash-completion, so that lines in a start-up file are removed too.
         changes = files.uninstall(files.places(shell, os.environ, bash_completion=False))
     if not options.dry_run:
         files.apply(changes)

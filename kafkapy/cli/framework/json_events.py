@@ -1,4 +1,4 @@
-"""Events of the verifiable clients: one JSON object a line."""
+"""Events of the verifiable clients: one JSON object on each line."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class WholeLine(TyperCommand):
     """A Typer command that does not parse its words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep all words, also those that look like options."""
+        """Keep all words, including words that look like options."""
         ctx.args = args
         return args
 
