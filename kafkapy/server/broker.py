@@ -1,6 +1,6 @@
-"""The broker process: the one place where the parts are put together.
+"""The broker process: creates and connects the parts, starts and stops them.
 
-`start` lists the steps in order, `stop` the same backwards. Nothing is decided here.
+`start` lists the steps in order, `stop` in reverse. All other logic is in the parts.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ PENDING_CONTROLLED_SHUTDOWN, SHUTTING_DOWN = 6, 7
 
 
 class Broker:
-    """One broker. Fixed: its config and ports. The parts come into being in `start`."""
+    """One broker. Its config and `Machine` are fixed. `start` creates most of the parts."""
 
     def __init__(self, config: KafkaConfig, machine: Machine | None = None) -> None:
-        """`machine` is what it stands on, this one by default.
+        """`machine` has the clock, the file system and so on; the default is this machine.
 
         Raises:
             ConfigError: a listener cannot be secured as the configuration says.
@@ -109,11 +109,11 @@ class Broker:
         self._turns = Turns()
         self._tasks = BackgroundTasks()
         self._tokens = DelegationTokens(config.token_secret, self.clock)
-        self._token_admin: TokenAdmin | None = None  # with a secret
+        self._token_admin: TokenAdmin | None = None  # None without a secret key
         self._scram_credentials = ScramCredentials(self._tokens)
         self._telemetry = ClientTelemetry(config.get_int("telemetry.max.bytes"), self.random)
-        self._exported: BrokerMetrics | None = None  # with a port for metrics
-        self._authorizer: AclAuthorizer | None = None  # both are there together
+        self._exported: BrokerMetrics | None = None  # None without a metrics port
+        self._authorizer: AclAuthorizer | None = None  # set together with _acl_admin
         self._acl_admin: AclAdmin | None = None
         self._quotas = quotas = ClientQuotas(config, self.clock)
         self._connection_limits = ConnectionLimits(config, machine.fs.open_files_limit())
@@ -132,10 +132,10 @@ class Broker:
         except ConfigError as error:
             if not self._passwords.has_secret:
                 raise
-            self._insecure = error  # what is missing may be in the dynamic configs
+            self._insecure = error  # the dynamic configs may have the missing settings
 
     def _secure(self, config: KafkaConfig) -> None:
-        """Set up the listeners of `config`, as it secures them."""
+        """Set up the listeners of `config` with its security settings."""
         listening = set_up_listeners(
             config,
             self._scram_credentials,
@@ -189,7 +189,7 @@ class Broker:
         logger.info("[KafkaServer id=%d] started (kafkapy %s)", self._broker_id, __version__)
 
     async def stop(self) -> None:
-        """Stop cleanly: nobody is cut off in the middle of an answer, everything is on disk."""
+        """Stop cleanly: responses under way are sent in full, and the logs are flushed to disk."""
         logger.info("[KafkaServer id=%d] shutting down", self._broker_id)
         self._metrics.broker_state = PENDING_CONTROLLED_SHUTDOWN
         await self._member.hand_over()
@@ -262,8 +262,8 @@ class Broker:
         self._log_manager.update_broker_defaults(self._configs.log_defaults())
 
     def _secure_by_dynamic_configs(self) -> None:
-        """Apply the listener configs in ZooKeeper: logins, and stores. Both are replaced by what
-        server.properties says if they are not usable, unless that is not either."""
+        """Apply listener configs from ZooKeeper; TLS stores only if server.properties is unusable.
+        Unusable ones are ignored. Raises ConfigError if both are unusable."""
         layers, insecure = self._configs.layers, self._insecure
         own = of_listeners_at_start(layers.dynamic_broker, stores=insecure is not None)
         if own:
@@ -278,7 +278,7 @@ class Broker:
         self._listener_changes.begin(layers.given())
 
     def _bind_ports(self) -> None:
-        """Before the logs are loaded: a port that is taken is told at once, not after a recovery.
+        """Bind the ports before the logs are loaded: a port in use is reported before the recovery.
 
         Raises:
             ConfigError: names the port, and the process that has it.
@@ -287,7 +287,7 @@ class Broker:
         host = self.config.get_str("kafkapy.metrics.host")
         port = self.config.get_int("kafkapy.metrics.port")
         if port > 0:
-            try:  # it is bound again when there is something to serve
+            try:  # a check; bound again when the metrics are served
                 self._bind(Listener("METRICS", host, port, "PLAINTEXT")).close()
             except OSError as error:
                 raise cannot_bind(f"kafkapy.metrics.port={port} on {host}", port, error) from error
@@ -439,7 +439,7 @@ class Broker:
         await self._member.readvertise(endpoints)
 
     def _dispatcher(self) -> Dispatcher:
-        """All handlers, each with what it uses."""
+        """The dispatcher with all request handlers."""
         config, clock, turns = self.config, self.clock, self._turns
         cluster = ClusterView(self._cluster_id, self._broker_id, self._metadata)
         authorization, throttler = Authorization(self._authorizer), Throttler(self._quotas, clock)
@@ -502,7 +502,7 @@ class Broker:
     def _background_areas(
         self, authorization: Authorization
     ) -> list[handler_table.BackgroundHandlers]:
-        """The areas that wait for ZooKeeper, the controller or other brokers."""
+        """The handlers that wait for ZooKeeper, the controller or other brokers, by area."""
         config, metadata, waiter, turns = self.config, self._metadata, self._waiter, self._turns
         changes, controller, tasks = self._config_changes, self.controller, self._tasks
         return [
@@ -562,7 +562,7 @@ class Broker:
         self._shares.create_topic_by(self._creator.create, self._tasks.spawn)
 
     async def _start_tokens(self) -> None:
-        """Know the tokens that are stored and follow their changes, if there is a secret."""
+        """Load the stored delegation tokens and follow their changes, if a secret key is set."""
         config, clock = self.config, self.clock
         if not self._tokens.are_enabled:
             return
@@ -574,10 +574,10 @@ class Broker:
         )
 
     def _set_up_metrics(self) -> None:
-        """Metrics and those of clients, if there is a port for them."""
+        """Create the metrics of the broker and of clients, if a metrics port is configured."""
         if self.config.get_int("kafkapy.metrics.port") < 0:
             return
-        # Imported only where it is asked for: it is a tenth of the start-up time.
+        # Imported only with a metrics port: the import takes a tenth of the start-up time.
         from kafkapy.server.observability.metrics_server import set_up_metrics
 
         self._exported = set_up_metrics(

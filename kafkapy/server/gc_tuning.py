@@ -1,8 +1,7 @@
-"""Memory of a process that holds much for long: no pause of the garbage collector that grows with
-it, and no pages kept that nobody uses.
+"""Garbage collector and allocator settings for long-running processes with many objects.
 
-CPython's full collections look at every container there is, 130 ms of them with 10,000 partitions,
-in which nobody is served; and the answers that tell of all partitions bring one on after another.
+CPython's full collections look at every container. With 10,000 partitions, one takes 130 ms, in
+which no request is served. Responses that describe all partitions trigger one after another.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ that wait: the looks took 2 % of a busy leader's processor time, and hardly foun
 
 
 def freeze_survivors(now_s: Callable[[], float] = time.monotonic) -> None:
-    """From now on full collections leave out what an earlier one has seen to be in use; one an
-    hour does not.
+    """Freeze objects that survive a full collection; once an hour, a full collection looks at all
+    objects.
 
-    Reference counts free it as ever. Only a cycle that becomes garbage after that waits for the
-    hour: what lives long here (partitions, logs, connections, groups) is taken apart when it ends.
+    Reference counting still frees frozen objects. Only a cycle that becomes garbage after the
+    freeze waits for the hourly collection. The long-lived objects here (partitions, logs,
+    connections, groups) are dismantled when they end.
     """
     gc.set_threshold(_YOUNG_OBJECTS)
     due_s = now_s() + _WHOLE_EVERY_S
@@ -43,9 +43,9 @@ def freeze_survivors(now_s: Callable[[], float] = time.monotonic) -> None:
 
 
 def return_free_memory() -> None:
-    """Give freed pages back to the system, where the C library can (glibc). It keeps them
-    otherwise, and a broker stays as large as its largest request made it."""
-    import ctypes  # 2 ms of the start-up, which needs none of it
+    """Return freed pages to the system, where the C library can (glibc). Otherwise it keeps them,
+    and a broker's memory stays as large as its largest request made it."""
+    import ctypes  # imported here: it takes 2 ms, and the start-up does not need it
 
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

@@ -69,7 +69,7 @@ class Maintenance:
         self._scheduler = Scheduler(replicas.log_dir_failed)
 
     def start(self) -> None:
-        """Begin; periods are Kafka's configs."""
+        """Start the periodic tasks. Kafka's configs set most of the periods."""
         get, every, logs = self._config.get_int, self._scheduler.every, self._logs
         first_ms = get("log.initial.task.delay.ms")
         time_ms = self._clock.time_ms
@@ -154,7 +154,7 @@ class Maintenance:
             )
 
     async def _delete_expired_tokens(self) -> None:
-        """The controller does it for all brokers."""
+        """Delete expired delegation tokens. Only the active controller does it, for all brokers."""
         admin, controller = self._token_admin, self._controller.controller
         if admin is not None and controller is not None and controller.is_active:
             await admin.delete_expired()
@@ -164,7 +164,7 @@ class Maintenance:
 
     @staticmethod
     def _ignore(_: object) -> None:
-        """The count is for tests."""
+        """Discard the result of a step; only tests use it."""
 
     async def _delete_old_segments(self) -> None:
         for _ in self._logs.retention_slices(self._clock.time_ms()):
@@ -192,7 +192,7 @@ class Maintenance:
             task.complete(self._clock.time_ms())
 
     async def _move_logs(self) -> None:
-        """Carry logs between directories, piece by piece, until there is no more to copy now."""
+        """Copy logs between directories, piece by piece, until nothing is left to copy for now."""
         while self._moves.step():
             await asyncio.sleep(0)
 
@@ -210,7 +210,8 @@ class Maintenance:
             try:
                 await asyncio.wait([work])
             except asyncio.CancelledError:
-                # The broker stops: nobody may be at work in a directory that is let go of.
+                # The broker stops: the cleaner must not write to a directory whose lock is
+                # released.
                 cleaning.log.cleaning.abort()
                 await asyncio.wait([work])
                 raise

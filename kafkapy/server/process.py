@@ -22,17 +22,17 @@ from kafkapy.server.observability.log4j_layout import configure_logging
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
-# Who serves already has only its metadata to wait for, and stops cleanly once it has it.
+# A broker that serves already waits only for its metadata, and then can stop cleanly.
 _END_OF_START_LIMIT_S: Final = 10.0
 _RETURN_MEMORY_S: Final = 60.0
 _INPUT_BYTES: Final = 4096
 
 
 async def run_until_stopped(broker: Broker) -> int:
-    """Start, wait for a signal or a fatal failure, stop; the exit status.
+    """Start, wait for a signal or a fatal failure, and stop. Returns the exit status.
 
-    SIGTERM, SIGINT and SIGHUP count once. Before the start is over they end it, with status 1 as
-    with Apache Kafka, for nothing says when it would be over: ZooKeeper may be away.
+    Only the first SIGTERM, SIGINT or SIGHUP has an effect. During the start, it cancels the start,
+    with status 1 as with Apache Kafka: the start may take any time if ZooKeeper is unavailable.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ async def _wait_for(event: asyncio.Event) -> None:
 async def _start(
     broker: Broker, told_to_stop: asyncio.Task[None], failed: asyncio.Task[None]
 ) -> bool:
-    """Whether the broker has started; if not, it has failed or was told to stop."""
+    """Start the broker. Returns False if it failed, or a signal came before it had started."""
     starting = asyncio.get_running_loop().create_task(broker.start())
     await asyncio.wait([starting, told_to_stop, failed], return_when=asyncio.FIRST_COMPLETED)
     if not starting.done() and broker.is_serving and not failed.done():
@@ -83,10 +83,10 @@ async def _start(
 
 
 def _end_with_input() -> None:
-    """Treat the end of standard input, and so of its other end, as a SIGTERM.
+    """Treat the end of standard input as a SIGTERM: the process at its other end has ended.
 
     Raises:
-        ConfigError: it is a file, or is closed.
+        ConfigError: standard input is a file, or is closed.
     """
     refused = "--until-eof needs a pipe or a terminal as standard input"
     if sys.stdin is None:
@@ -111,11 +111,11 @@ async def _return_memory() -> None:
 
 
 def run(properties: Mapping[str, str], until_eof: bool = False) -> int:
-    """Run a broker in the foreground until SIGTERM, SIGINT or SIGHUP, or the end of standard input;
-    the exit status.
+    """Run a broker in the foreground until SIGTERM, SIGINT or SIGHUP, or the end of standard input.
+    Returns the exit status.
 
     Raises:
-        ConfigError: the properties are wrong, or the machine does not allow what they say.
+        ConfigError: the properties are wrong, or the machine does not allow them.
         LogDirFailure: no log directory is usable.
     """
     config = KafkaConfig(properties)

@@ -1,4 +1,4 @@
-"""Work that comes round: retention, checkpoints, flushes, idle connections (`KafkaScheduler`)."""
+"""Periodic tasks: retention, checkpoints, flushes, idle connections (`KafkaScheduler`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger("kafka.utils.KafkaScheduler")
 
 
 class Scheduler:
-    """Runs periodic steps; a step that fails is logged and comes round again."""
+    """Runs periodic steps. A step that fails is logged, and runs again after its period."""
 
     def __init__(self, on_log_dir_failure: Callable[[LogDirFailure], None]) -> None:
         self._on_log_dir_failure = on_log_dir_failure

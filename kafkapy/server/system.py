@@ -1,7 +1,7 @@
-"""The machine of a broker: clock, randomness, disk, listening sockets, its metadata connection, and
-the file that names its process.
+"""The machine of a broker: clock, randomness, disk, listening sockets, metadata connection, and the
+pid file.
 
-`Machine()` is this machine; the simulator makes others.
+`Machine()` is the real machine; the simulator provides others.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Connect = Callable[
 
 
 class Machine(NamedTuple):
-    """The ports of a broker process. The event loop is the sixth: whoever runs the broker has it.
+    """The ports of a broker process. The event loop, a sixth port, is the one that runs the broker.
 
-    `bind` raises OSError; `connect` as `metadata_connection.connect`.
+    `bind` raises OSError; `connect` raises the errors of `metadata_connection.connect`.
     """
 
     clock: Clock = SystemClock()
@@ -47,7 +47,8 @@ class Machine(NamedTuple):
 
 
 class PidFile:
-    """Has the pid, and is locked: the lock says whose file it is, until the process ends."""
+    """The file with the pid of the broker. Its lock marks the pid as valid until the process
+    ends."""
 
     def __init__(self, fs: FileSystem) -> None:
         self._fs = fs
@@ -67,7 +68,7 @@ class PidFile:
             logger.warning("Cannot write %s: %s", path, error)
 
     def remove(self) -> None:
-        """The lock stays: a broker that flushes its logs is a broker still."""
+        """Remove the file, but keep its lock while the broker flushes its logs."""
         if self._held is not None:
             with contextlib.suppress(OSError):
                 self._fs.remove(self._held[0])
