@@ -1,9 +1,9 @@
 """The leader's side of AlterPartition: proposals to the controller, answers to the partitions
 (`kafka.server.AlterPartitionManager`, KIP-497).
 
-One request is under way at a time; what is proposed meanwhile goes into the next one. Whatever
-keeps a proposal from being answered (no controller, a lost connection, an error for the whole
-request) has it sent again: only an answer for its partition, or a LeaderAndIsr, ends it.
+One request is in flight at a time; proposals that arrive meanwhile go into the next one. A proposal
+without an answer (no controller, a lost connection, an error for the whole request) is sent again.
+Only an answer for its partition, or a LeaderAndIsr, ends it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Proposal(NamedTuple):
 
     @property
     def is_current(self) -> bool:
-        """Whether the partition still waits for the answer to just this change."""
+        """Whether the partition still waits for the answer to this change."""
         return self.partition.is_leader and self.partition.in_sync.pending is self.change
 
 
@@ -60,8 +60,8 @@ _Items = dict[AlterPartitionItem, _Proposal]
 
 
 class AlterPartitionManager:
-    """Fixed: ids and ports. `submit_event` is the queue of this broker's own controller, which is
-    asked when it is the active one."""
+    """Sends proposals. `submit_event` is the queue of this broker's own controller, which gets the
+    proposals while it is the active one."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class AlterPartitionManager:
         self._waiting: dict[TopicPartition, _Proposal] = {}
         self._asked: list[_Proposal] = []
         self._arrived = asyncio.Event()
-        self._refused = ""  # why the last request was, if it was: said once
+        self._refused = ""  # error of the last request, logged once; or empty
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -95,14 +95,14 @@ class AlterPartitionManager:
         self._task = asyncio.get_running_loop().create_task(work)
 
     async def stop(self) -> None:
-        """End; what waits for the controller is left to the next leader."""
+        """Stop sending. Proposals without an answer are left to the next leader."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         self._controller.close()
 
     def submit(self, partition: Partition, change: IsrChange) -> None:
-        """Propose what the partition has just made its pending change."""
+        """Queue the change that has just become the partition's pending one."""
         self._waiting[change.topic_partition] = _Proposal(partition, change)
         self._arrived.set()
 
@@ -125,7 +125,7 @@ class AlterPartitionManager:
         self._arrived.set()
 
     async def _propose(self, batch: list[_Proposal]) -> list[_Proposal]:
-        """One request; returns what must be sent again."""
+        """Send one request. Returns the proposals that must be sent again."""
         own = self._metadata.image.controller_id == self._broker_id
         try:
             items, result = await (self._ask_own(batch) if own else self._ask_remote(batch))
@@ -161,7 +161,8 @@ class AlterPartitionManager:
         return items, alter_partition_result(response, wishes, version)
 
     def _apply(self, items: _Items, result: AlterPartitionResult) -> list[_Proposal]:
-        """Give each partition its answer; those without one, or told so, are sent again."""
+        """Pass the answers to the partitions. Returns the proposals to send again: without an
+        answer, or with `Answered.AGAIN`."""
         unanswered = dict(items)
         again = []
         for item, error, state in result.rows:
@@ -202,7 +203,7 @@ class AlterPartitionManager:
 
 
 def _items(batch: list[_Proposal], by_name: bool) -> _Items:
-    """A topic goes by its name where the request has names, or it has no id."""
+    """The request's items. Topics have names if the request does, or if they have no id."""
     items = {}
     for proposal in batch:
         change = proposal.change

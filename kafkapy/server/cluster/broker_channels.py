@@ -1,9 +1,9 @@
 """The controller's channels to the brokers (`kafka.controller.ControllerChannelManager`).
 
-Each broker has a queue and a task that empties it in order, one request under way. A request that
-meets a dead connection is sent again, forever, until the controller removes the broker: that its
-znode is gone is the controller's to see, not the channel's. A broker that does not answer delays
-nobody else. The controller's own broker is handed its commands directly: it need not listen yet.
+Each broker has a queue and a task that sends its requests in order, one at a time. A request whose
+connection fails is sent again, until the controller removes the broker: the controller watches the
+broker's znode, the channel does not. A broker that does not respond does not delay other brokers.
+The controller's own broker gets its commands directly, so it does not need to listen yet.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Target(Protocol):
 class BrokerChannels:
     """`controller.ports.BrokerSender` of a cluster.
 
-    Fixed: the controller's broker id, the listener that brokers reach each other by, the time a
-    broker has to answer. `local` carries out what is for this broker; `submit` takes the answers.
+    Fixed: the controller's broker id, the inter-broker listener, the request timeout. `local`
+    applies the commands for this broker; `submit` receives the responses as events.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class BrokerChannels:
         self._ending: dict[asyncio.Task[None], None] = {}
 
     def add_broker(self, broker: BrokerInfo, broker_epoch: int) -> None:
-        """Begin to send to a broker, or to its next life."""
+        """Open the channel to a broker. The channel of an earlier registration is replaced."""
         broker_id = broker.broker_id
         self.remove_broker(broker_id)
         if broker_id == self._broker_id:
@@ -116,7 +116,7 @@ class BrokerChannels:
         )
 
     def remove_broker(self, broker_id: int) -> None:
-        """Forget a broker, what is queued for it, and the answer that has not come."""
+        """Close the channel to a broker. Queued and unanswered requests are dropped."""
         channel = self._channels.pop(broker_id, None)
         if channel is not None:
             channel.task.cancel()
@@ -145,14 +145,14 @@ class BrokerChannels:
             )
 
     async def close(self) -> None:
-        """End all channels, and wait until they have."""
+        """Close all channels, and wait until their tasks have ended."""
         for broker_id in list(self._channels):
             self.remove_broker(broker_id)
         await asyncio.gather(*self._ending, return_exceptions=True)
 
 
 class _Channel:
-    """A broker's queue, and the task that empties it and reports the answers."""
+    """A broker's queue, and the task that sends the commands and submits the responses."""
 
     def __init__(self, broker_id: int, target: Target, submit: Callable[[Event], None]) -> None:
         self.queue: asyncio.Queue[Command] = asyncio.Queue()
@@ -183,7 +183,7 @@ class _Channel:
 
 
 class _RemoteBroker:
-    """A broker over its connection: every command until it is answered."""
+    """A broker over its connection. Commands are sent again until a response comes."""
 
     def __init__(
         self,
@@ -231,8 +231,8 @@ class _RemoteBroker:
 
 
 class _MetadataBodies:
-    """The last UpdateMetadata as a message: all brokers are sent the same rows, so they are
-    converted once."""
+    """The last UpdateMetadata as a message. All brokers get the same rows, which are converted
+    once."""
 
     def __init__(self) -> None:
         self._command: UpdateMetadataCommand | None = None

@@ -1,10 +1,10 @@
-"""The features that all registered brokers have. A cluster uses no other: each must be able to read
-the records.
+"""The features that all registered brokers support. The cluster uses only these, since every broker
+must be able to read the records.
 
-A broker registers the features that it supports, as Kafka's registrations have them. Each broker
-reads all registrations whenever a broker comes or goes. A feature that one of them lacks, as each
-Apache Kafka 3.9 does, is off. Until the first reading all are off. Administrators may limit the
-level of a feature.
+A broker registers its supported features in the format of Kafka's registrations. Each broker reads
+all registrations whenever a broker comes or goes. A feature that one of them lacks, as every Apache
+Kafka 3.9 broker does, is off. Until the first read, all features are off. Administrators may limit
+the level of a feature.
 
 Clients adopt the features with the highest epoch that any broker has sent. The epoch is the
 ZooKeeper transaction of the last change, so it is the same on all brokers.
@@ -51,7 +51,7 @@ class FeatureUpdate(NamedTuple):
 
 
 class ClusterFeatures:
-    """Follows registrations and limits. The features of this broker are fixed."""
+    """Follows registrations and limits. The supported features of this broker are fixed."""
 
     def __init__(self, supported: tuple[Feature, ...]) -> None:
         self.supported = supported
@@ -133,7 +133,7 @@ class ClusterFeatures:
         try:
             await self._store.features.set_limits(changed, limits.version)
         except (BadVersion, NodeExists):
-            # Somebody else has changed them meanwhile, which may be a reason to refuse.
+            # Another client has changed the limits meanwhile, which may make an update invalid.
             await self.update(updates, validate_only=False)
             return
         await self.reload()

@@ -1,8 +1,7 @@
-"""This broker as a member of its cluster: registered, a candidate for controller, told what to
-lead.
+"""This broker as a member of its cluster: registration, controller election, control requests.
 
-`join` and `leave` list the steps. When the ZooKeeper session expires the broker is a new member: it
-resigns, registers again under a new broker epoch and takes part in the election.
+`join` and `leave` list the steps. When the ZooKeeper session expires, the broker resigns, registers
+again under a new broker epoch, and takes part in the election.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _FAREWELL_LIMIT_S: Final = 0.2
 
 
 class ClusterMember:
-    """Fixed: the parts of the broker. `broker_epoch` changes with each registration."""
+    """The membership of one broker. `broker_epoch` changes with each registration."""
 
     def __init__(
         self,
@@ -87,8 +86,8 @@ class ClusterMember:
         self._store = store
         self._clock = clock
         self._endpoints: tuple[Endpoint, ...] = ()
-        self._expired_session_id: int | None = None  # that of the session to replace
-        self._zookeeper_is_silent = False  # as this broker found when it stopped
+        self._expired_session_id: int | None = None  # of the session to replace
+        self._zookeeper_is_silent = False  # found at controlled shutdown
         self._channels = BrokerChannels(
             broker_id,
             config.inter_broker_listener,
@@ -131,7 +130,7 @@ class ClusterMember:
 
     @property
     def max_lag(self) -> int:
-        """The most records that a followed partition is known to be behind by."""
+        """The largest known lag of a followed partition, in records."""
         return self._fetchers.max_lag
 
     def _endpoint_of(self, broker_id: int) -> Endpoint | None:
@@ -157,11 +156,11 @@ class ClusterMember:
         await self._config_changes.start()
 
     async def readvertise(self, endpoints: tuple[Endpoint, ...]) -> None:
-        """Register the broker's other endpoints."""
+        """Update the registration with the broker's new endpoints."""
         self._endpoints = endpoints
         try:
             await self._store.brokers.update(self._info(), self._clock.time_ms())
-        except KafkapyError as error:  # a new session registers the new ones
+        except KafkapyError as error:  # a new session registers the new endpoints
             logger.error("The registration could not be changed: %s", error)
 
     def _info(self) -> BrokerInfo:
@@ -198,10 +197,10 @@ class ClusterMember:
         return {partition.topic for partition in await store.topics.states(first)}
 
     async def wait_for_metadata(self) -> None:
-        """Wait until all topics are known here; until then no client is told what there is.
+        """Wait until the metadata has all topics. Metadata requests of clients wait until then.
 
-        A client that hears of an unknown topic may not ask again for minutes. Topics that no
-        controller will tell of are not waited for: never online, or of broken znodes.
+        A client that gets UNKNOWN_TOPIC_OR_PARTITION may not refresh its metadata for minutes. The
+        wait excludes topics that no controller sends: never online, or with unreadable znodes.
         """
         names = await self._online_topics()
         known = await self._waiter.when(
@@ -236,8 +235,8 @@ class ClusterMember:
     async def _rejoin(self) -> None:
         """Rejoin the cluster: a new session, a new broker epoch, another election.
 
-        A session that expires meanwhile is for this loop to replace: two of them would end each
-        other's sessions.
+        This loop also replaces a session that expires meanwhile: two loops would end each other's
+        sessions.
         """
         while (expired := self._expired_session_id) is not None:
             try:
@@ -267,7 +266,8 @@ class ClusterMember:
                 await asyncio.sleep(_RETRY_BACKOFF_S)
 
     async def hand_over(self) -> None:
-        """Ask the controller to move this broker's leaders, and wait as long as that may take."""
+        """Request controlled shutdown, in which the controller moves this broker's leaders; at most
+        60 s."""
         if self._config.is_alone or not self._config.get_bool("controlled.shutdown.enable"):
             return
         client = ControlledShutdownClient(
@@ -292,9 +292,10 @@ class ClusterMember:
             )
 
     async def leave(self) -> None:
-        """Follow nobody and resign; the registration goes when the session is closed.
+        """Stop the replica fetchers and resign. `end_session` removes the registration.
 
-        A controller that waits for an answer of ZooKeeper has it by the end of the session.
+        If the controller still waits for ZooKeeper after the limit, the session ends first, which
+        ends that wait.
         """
         self._fetchers.stop()
         await self._isr_changes.stop()
@@ -307,5 +308,5 @@ class ClusterMember:
         await self._channels.close()
 
     async def end_session(self) -> None:
-        """Say goodbye to ZooKeeper; a ZooKeeper that was silent is not waited for."""
+        """Close the ZooKeeper session; wait only briefly if ZooKeeper did not respond before."""
         await self._connection.close(_FAREWELL_LIMIT_S if self._zookeeper_is_silent else None)

@@ -1,7 +1,7 @@
 """The controller's commands and their wire messages: LeaderAndIsr, UpdateMetadata, StopReplica.
 
-Every version is read and written here and nowhere else; what is older than 3.9 lacks (topic ids,
-broker epochs, listener names) becomes "not given" in the command.
+All versions are read and written here and nowhere else. Fields that old versions lack (topic ids,
+broker epochs, listener names) get the value for "not given" in the command.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kafkapy.protocol.messages import leader_and_isr as lai
 from kafkapy.protocol.messages import stop_replica as sr
 from kafkapy.protocol.messages import update_metadata as um
 
-# What a broker with inter.broker.protocol.version=3.9 sends, without asking.
+# The versions that a broker with inter.broker.protocol.version=3.9 sends, without negotiation.
 LEADER_AND_ISR_VERSION: Final = 7
 STOP_REPLICA_VERSION: Final = 4
 UPDATE_METADATA_VERSION: Final = 8
@@ -52,7 +52,7 @@ R = TypeVar("R", bound=_Row)
 def leader_and_isr_request(
     command: LeaderAndIsrCommand, listener: str, version: int = LEADER_AND_ISR_VERSION
 ) -> lai.LeaderAndIsrRequest:
-    """`listener` is the one that brokers reach each other by; leaders without it are left out."""
+    """The request. Live leaders without `listener`, the inter-broker listener, are left out."""
     request = lai.LeaderAndIsrRequest(
         controller_id=command.controller_id,
         controller_epoch=command.controller_epoch,
@@ -98,7 +98,8 @@ def _leader_and_isr_row(row: LeaderAndIsrPartition) -> lai.LeaderAndIsrPartition
 
 
 def leader_and_isr_command(request: lai.LeaderAndIsrRequest, listener: str) -> LeaderAndIsrCommand:
-    """Any version, read. `listener` names what the live leaders' addresses belong to."""
+    """The command of a request of any version. `listener` is that of the live leaders'
+    addresses."""
     rows = [
         _leader_and_isr_partition(row.topic_name, ZERO_UUID, row)
         for row in request.ungrouped_partition_states
@@ -144,7 +145,7 @@ def _leader_and_isr_partition(
 def leader_and_isr_response(
     result: CommandResult, command: LeaderAndIsrCommand, version: int
 ) -> lai.LeaderAndIsrResponse:
-    """The rows by topic name, from v5 on by the ids that the command gave."""
+    """The response: rows by topic name, from v5 on by the topic ids of the command."""
     response = lai.LeaderAndIsrResponse(error_code=result.error)
     rows = [
         lai.LeaderAndIsrPartitionError(
@@ -168,7 +169,7 @@ def leader_and_isr_response(
 def leader_and_isr_result(
     response: lai.LeaderAndIsrResponse, command: LeaderAndIsrCommand
 ) -> CommandResult:
-    """A broker's answer to `command`; rows of topics that it did not name are left out."""
+    """The result in a broker's response. Rows of topics that are not in `command` are left out."""
     result = CommandResult(ErrorCode(response.error_code))
     for row in response.partition_errors:
         partition = TopicPartition(row.topic_name, row.partition_index)
@@ -188,7 +189,7 @@ def leader_and_isr_result(
 def update_metadata_request(
     command: UpdateMetadataCommand, version: int = UPDATE_METADATA_VERSION
 ) -> um.UpdateMetadataRequest:
-    """Endpoints that cannot be expressed are left out: v0 has one PLAINTEXT address."""
+    """The request. Endpoints that it cannot express are left out: v0 has one PLAINTEXT address."""
     request = um.UpdateMetadataRequest(
         controller_id=command.controller_id,
         controller_epoch=command.controller_epoch,
@@ -223,7 +224,7 @@ def _live_broker(broker: BrokerInfo) -> um.UpdateMetadataBroker:
                 security_protocol=SECURITY_PROTOCOL_IDS[endpoint.security_protocol],
             )
             for endpoint in broker.endpoints
-            if endpoint.security_protocol in SECURITY_PROTOCOL_IDS  # a znode may say anything
+            if endpoint.security_protocol in SECURITY_PROTOCOL_IDS  # from a znode: any text
         ],
         rack=broker.rack,
     )
@@ -245,10 +246,10 @@ def _metadata_row(row: UpdateMetadataPartition) -> um.UpdateMetadataPartitionSta
 
 
 def update_metadata_command(request: um.UpdateMetadataRequest) -> UpdateMetadataCommand:
-    """Any version, read.
+    """The command of a request of any version.
 
     Raises:
-        ProtocolViolation: an endpoint of an unknown security protocol.
+        ProtocolViolation: an endpoint has an unknown security protocol.
     """
     rows = [
         _metadata_partition(row.topic_name, ZERO_UUID, row)
@@ -287,7 +288,7 @@ def _endpoint(endpoint: um.UpdateMetadataEndpoint) -> Endpoint:
     protocol = _PROTOCOL_NAMES.get(endpoint.security_protocol)
     if protocol is None:
         raise ProtocolViolation(f"security protocol {endpoint.security_protocol}")
-    # Before v3 a listener was its protocol.
+    # Before v3 a listener's name was that of its security protocol.
     return Endpoint(endpoint.listener or protocol, endpoint.host, endpoint.port, protocol)
 
 
@@ -297,7 +298,7 @@ def _endpoint(endpoint: um.UpdateMetadataEndpoint) -> Endpoint:
 def stop_replica_request(
     command: StopReplicaCommand, version: int = STOP_REPLICA_VERSION
 ) -> sr.StopReplicaRequest:
-    """Below v3 all rows must be of one kind, deleting or not: the request says it once."""
+    """The request. Below v3 it has one `delete` flag, so the rows must agree in theirs."""
     rows = command.partitions
     request = sr.StopReplicaRequest(
         controller_id=command.controller_id,
@@ -336,7 +337,7 @@ def stop_replica_request(
 
 
 def stop_replica_command(request: sr.StopReplicaRequest) -> StopReplicaCommand:
-    """Any version, read; below v3 there is no leader epoch to fence by."""
+    """The command of a request of any version. Below v3 it has no leader epochs for fencing."""
     return StopReplicaCommand(
         request.controller_id,
         request.controller_epoch,
@@ -360,7 +361,7 @@ def _stop_replica_rows(request: sr.StopReplicaRequest) -> Iterator[StopReplicaPa
 
 
 def stop_replica_response(result: CommandResult) -> sr.StopReplicaResponse:
-    """The same in all versions."""
+    """The response message, the same in all versions."""
     return sr.StopReplicaResponse(
         error_code=result.error,
         partition_errors=[
@@ -373,7 +374,7 @@ def stop_replica_response(result: CommandResult) -> sr.StopReplicaResponse:
 
 
 def stop_replica_result(response: sr.StopReplicaResponse) -> CommandResult:
-    """The same in all versions."""
+    """The result in a response, the same in all versions."""
     return CommandResult(
         ErrorCode(response.error_code),
         {
@@ -384,7 +385,7 @@ def stop_replica_result(response: sr.StopReplicaResponse) -> CommandResult:
 
 
 def _by_topic(rows: Iterable[R]) -> Iterable[tuple[str, list[R]]]:
-    """Rows by topic, topics as they first come."""
+    """Rows grouped by topic. Topics are in the order of their first rows."""
     topics: dict[str, list[R]] = {}
     for row in rows:
         topics.setdefault(row.topic, []).append(row)

@@ -1,9 +1,9 @@
 """The receiving end of LeaderAndIsr, UpdateMetadata and StopReplica: fenced, then applied in order.
 
-LeaderAndIsr must read configs of topics that are new here before it is applied; whatever comes
-after it waits. Stale is a command for an earlier life of this broker (broker epoch) or of an
-earlier controller (controller epoch, one for all three). A row whose topic or partition cannot be
-is refused here, before it becomes part of a path, a checkpoint or the metadata.
+Before LeaderAndIsr is applied, the configs of new topics are read; later commands wait. Stale
+commands are for an earlier registration of this broker (broker epoch) or from an earlier controller
+(controller epoch, one for all three). Rows with an invalid topic name or partition are refused
+here, before they become part of a path, a checkpoint or the metadata.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ class ControlRequestHandler:
         self._on_partitions_deleted = on_partitions_deleted
         self._configs = configs
         self._store = store
-        self._in_order = asyncio.Lock()  # fair: who asks first is first
+        self._in_order = asyncio.Lock()  # fair: in order of arrival
         self._own_correlation_ids = itertools.count()
         self._followed_epoch = -1
         self.broker_epoch = self.leader_and_isr_epoch = -1
         self.on_controller_change: Callable[[], None] = lambda: None
 
     async def apply(self, command: Command, correlation_id: int | None = None) -> CommandResult:
-        """Apply one command after all those given before. Refusals are in the result.
+        """Apply one command after all earlier ones. Refusals are in the result.
 
         `correlation_id` is that of the request; a controller on this broker sends none.
         """
@@ -110,9 +110,10 @@ class ControlRequestHandler:
     async def _follow_controller(
         self, controller_epoch: int, known: Mapping[str, TopicImage]
     ) -> None:
-        """Forget what an earlier controller deleted of the known topics, if this one is new.
+        """Remove known topics that an earlier controller deleted, if the controller is new.
 
-        That one may have ended before it could say so, and this one does not know of it.
+        The earlier controller may have ended before it sent the deletion, and the new one does not
+        send it.
         """
         if controller_epoch <= self._followed_epoch:
             return
@@ -125,13 +126,13 @@ class ControlRequestHandler:
             self._followed_epoch = controller_epoch
 
     async def forget_deleted_topics(self) -> None:
-        """Forget topics that were deleted while this broker had no registration: the controller
-        then sends it those that exist. Kafka's brokers keep the others until they are restarted.
+        """Remove topics that were deleted while this broker had no registration. The controller
+        sends only topics that exist; Kafka's brokers keep the others until they restart.
         """
         await self._forget_deleted(self._metadata.image.topics)
 
     async def _forget_deleted(self, known: Mapping[str, TopicImage]) -> None:
-        """Forget those of the known topics that are deleted and were not heard of since."""
+        """Remove known topics that are deleted in ZooKeeper and have not changed since."""
         deleted = await self._store.topics.deleted(known)
         async with self._in_order:
             image = self._metadata.image
@@ -159,7 +160,7 @@ class ControlRequestHandler:
     async def _leader_and_isr(
         self, command: LeaderAndIsrCommand, correlation_id: int
     ) -> CommandResult:
-        """Become leader or follower; new logs get the configs that ZooKeeper has now."""
+        """Become leader or follower. New logs get the current configs in ZooKeeper."""
         configs, topics = self._configs.topic_overrides, {row.topic for row in command.partitions}
         new = sorted(topics - self._replicas.partitions.keys())
         try:
@@ -175,8 +176,8 @@ class ControlRequestHandler:
         return result
 
     async def _read_configs(self, topic: str) -> None:
-        """Take over a topic's configs. An unreadable znode is logged, and this broker keeps the
-        configs that it had: other topics must not lose their leaders.
+        """Read a topic's configs from ZooKeeper. An unreadable znode is logged, and the old configs
+        stay: an error would cost the other topics of the request their leaders.
         """
         try:
             found = await self._store.configs.get("topics", topic)
@@ -188,7 +189,7 @@ class ControlRequestHandler:
     def _update_metadata(
         self, command: UpdateMetadataCommand, correlation_id: int
     ) -> CommandResult:
-        """Swap in the new image and wake those who wait for it."""
+        """Replace the metadata image and wake its waiters."""
         log = CommandLog(self._replicas.broker_id, command, correlation_id)
         if self._replicas.is_stale_controller(command.controller_epoch):
             log.stale_controller(self._replicas.controller_epoch)
@@ -207,8 +208,8 @@ class ControlRequestHandler:
 
 
 async def _illegal_rows(command: Command) -> dict[TopicPartition, ErrorCode]:
-    """The rows that name no partition that could be, each with its error; the first are logged.
-    Others have their turn in between."""
+    """Rows with an invalid topic name or partition, each with its error. The first 20 are logged.
+    Yields to the event loop after each piece of the rows."""
     is_legal: dict[str, bool] = {}
     refused: dict[TopicPartition, ErrorCode] = {}
     rows: Sequence[_Row] = command.partitions

@@ -1,9 +1,9 @@
-"""The stopping broker's side of ControlledShutdown: ask until it leads nothing that others could
-(`KafkaServer.controlledShutdown`).
+"""The stopping broker's side of ControlledShutdown (`KafkaServer.controlledShutdown`).
 
-The controller is looked up in ZooKeeper: the metadata may be of the past by now. Where ZooKeeper
-does not answer, the controller that the metadata knows is asked once, for it may be this broker
-alone that lost ZooKeeper. Apache Kafka asks only that one (KAFKA-9189), as often and long as else.
+The request is repeated until the broker leads no partition that another broker could lead. The
+controller is looked up in ZooKeeper, since the metadata may be stale. If ZooKeeper does not
+respond, the controller in the metadata gets one request: maybe only this broker has lost ZooKeeper.
+Apache Kafka sends only to that controller (KAFKA-9189), with the usual retries and timeout.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _NEW_SESSION_CHECK_S: Final = 0.1
 
 
 class ZooKeeperSilent(KafkapyError):
-    """ZooKeeper did not answer in the time that a stopping broker has."""
+    """ZooKeeper did not respond within the time limit of a stopping broker."""
 
 
 class ControlledShutdownClient:
-    """Fixed: the broker, the store, and the queue of this broker's own controller."""
+    """Sends ControlledShutdown. `submit_event` is the queue of this broker's own controller."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ControlledShutdownClient:
         *,
         zookeeper_limit_ms: int = ZOOKEEPER_LIMIT_MS,
     ) -> None:
-        """`zookeeper_limit_ms` is how long ZooKeeper, and without it the controller, may take."""
+        """`zookeeper_limit_ms` limits the wait for ZooKeeper or, without it, for the controller."""
         self._broker_id = broker_id
         self._listener = config.inter_broker_listener
         self._timeout_ms = config.get_int("controller.socket.timeout.ms")
@@ -68,8 +68,8 @@ class ControlledShutdownClient:
         self._submit_event = submit_event
 
     async def run(self, broker_epoch: int) -> bool:
-        """Ask up to `controlled.shutdown.max.retries` times; whether the broker may stop
-        cleanly.
+        """Send up to `controlled.shutdown.max.retries` requests. Returns whether the broker may
+        stop cleanly.
 
         Raises:
             ZooKeeperSilent: ZooKeeper does not answer, so nothing was handed over.
@@ -119,8 +119,8 @@ class ControlledShutdownClient:
         return result.error is ErrorCode.NONE and not result.remaining
 
     async def _ask(self, broker_epoch: int) -> ControlledShutdownResult:
-        """Ask the controller, and wait while ZooKeeper answers that it still is the controller: one
-        that cannot reach ZooKeeper does not answer.
+        """Send the request, and wait for the response while ZooKeeper has the same controller: a
+        controller that cannot reach ZooKeeper does not respond.
         """
         controller_id, controller = await self._look_up()
         if controller_id == self._broker_id:
@@ -139,7 +139,8 @@ class ControlledShutdownClient:
             await asyncio.gather(asked, return_exceptions=True)
 
     async def _ask_by_metadata(self, broker_epoch: int) -> bool:
-        """Whether the controller of the metadata, another broker, lets this one go."""
+        """Whether the controller in the metadata, if it is another broker, has moved all
+        leaders."""
         image = self._metadata.image
         if image.controller_id in (self._broker_id, -1):
             return False
@@ -151,9 +152,9 @@ class ControlledShutdownClient:
         return result.error is ErrorCode.NONE and not result.remaining
 
     async def _look_up(self) -> tuple[int, BrokerInfo | None]:
-        """The controller's id and registration by ZooKeeper.
+        """The controller's id and registration in ZooKeeper.
 
-        A session that expired is waited for too: the broker is about to have a new one.
+        If the session has expired, this waits for the broker's new session, within the same limit.
         """
         try:
             async with asyncio.timeout(self._zookeeper_limit_ms / 1000):

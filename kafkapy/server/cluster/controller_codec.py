@@ -18,19 +18,19 @@ from kafkapy.controller.events import (
 from kafkapy.protocol.messages import alter_partition as ap
 from kafkapy.protocol.messages import controlled_shutdown as cs
 
-# What a broker with inter.broker.protocol.version=3.9 sends, without asking.
+# The version that a broker with inter.broker.protocol.version=3.9 sends, without negotiation.
 CONTROLLED_SHUTDOWN_VERSION: Final = 3
-# AlterPartition's is negotiated: topics by id from here on, with a broker epoch each from v3 on.
+# AlterPartition's version is negotiated: topics by id from v2 on, ISRs with broker epochs from v3.
 TOPIC_IDS_VERSION: Final = 2
 _BROKER_EPOCHS_VERSION: Final = 3
-# An answer does not say which controller wrote the state.
+# A response does not contain the epoch of the controller that wrote the state.
 _NO_CONTROLLER_EPOCH: Final = -1
 
 
 def alter_partition_request(
     broker_id: int, broker_epoch: int, items: Sequence[AlterPartitionItem], version: int
 ) -> ap.AlterPartitionRequest:
-    """A leader's wishes; below v2 every topic needs its name, from v2 on its id."""
+    """A leader's request. Below v2 every topic needs its name, from v2 on its id."""
     topics: dict[str | Uuid, ap.TopicData] = {}
     for item in items:
         topic = topics.setdefault(
@@ -56,7 +56,7 @@ def alter_partition_request(
 
 
 def alter_partition_items(request: ap.AlterPartitionRequest) -> list[AlterPartitionItem]:
-    """Any version, read: of topic name and id one is given."""
+    """The items of a request of any version. Each has either the topic's name or its id."""
     return [
         AlterPartitionItem(
             topic.topic_name,
@@ -76,7 +76,7 @@ def alter_partition_items(request: ap.AlterPartitionRequest) -> list[AlterPartit
 def alter_partition_response(
     result: AlterPartitionResult, version: int
 ) -> ap.AlterPartitionResponse:
-    """Below v2 leaders do not know INELIGIBLE_REPLICA."""
+    """The response to a leader. Below v2, OPERATION_NOT_ATTEMPTED replaces INELIGIBLE_REPLICA."""
     topics: dict[str | Uuid, ap.TopicDataResponse] = {}
     for item, error, state in result.rows:
         topic = topics.setdefault(
@@ -99,7 +99,7 @@ def alter_partition_response(
 def alter_partition_result(
     response: ap.AlterPartitionResponse, items: Sequence[AlterPartitionItem], version: int
 ) -> AlterPartitionResult:
-    """The answer to `items`; those that it says nothing of have no row."""
+    """The result of `items`. Items that are not in the response have no row."""
     found: dict[tuple[str | Uuid, int], tuple[ErrorCode, LeaderAndIsr | None]] = {}
     for topic in response.topics:
         key = topic.topic_name if version < TOPIC_IDS_VERSION else topic.topic_id
@@ -133,7 +133,7 @@ def _state(row: ap.PartitionDataResponse) -> LeaderAndIsr:
 def controlled_shutdown_response(
     result: ControlledShutdownResult,
 ) -> cs.ControlledShutdownResponse:
-    """The same in all versions."""
+    """The response message, the same in all versions."""
     return cs.ControlledShutdownResponse(
         error_code=result.error,
         remaining_partitions=[
@@ -146,7 +146,7 @@ def controlled_shutdown_response(
 def controlled_shutdown_result(
     response: cs.ControlledShutdownResponse,
 ) -> ControlledShutdownResult:
-    """The same in all versions."""
+    """The result in a response, the same in all versions."""
     return ControlledShutdownResult(
         ErrorCode(response.error_code),
         [

@@ -1,7 +1,7 @@
 """The controller's queue and the task that empties it, one event at a time.
 
-The controller catches what is expected; a fault beyond that ends the task and is fatal: a broker
-that cannot say who leads must not look as if it could (`on_fatal`).
+The controller catches expected errors. Any other exception ends the task and is fatal for the
+broker (`on_fatal`): a controller that cannot elect leaders must not stay active.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ _log = logging.getLogger("kafka.controller.ControllerEventManager")
 
 
 class ControllerTask:
-    """Owns the queue. `submit` is for the controller's sender, its watches and the handlers."""
+    """Owns the queue. The controller's sender, its watches and the request handlers call
+    `submit`."""
 
     def __init__(
         self, config: ControllerConfig, store: ZkStore, clock: Clock, random: Random
@@ -86,19 +87,19 @@ class ControllerTask:
 
     @property
     def controller(self) -> Controller | None:
-        """The controller, once started: for metrics and "am I active"."""
+        """The controller, once started. Metrics and handlers check whether it is active."""
         return self._controller
 
     @property
     def queue_size(self) -> int:
-        """Events that wait (`EventQueueSize`)."""
+        """The number of queued events (`EventQueueSize`)."""
         return len(self._events)
 
     async def start(self, sender: BrokerSender, rebalance_interval_s: float | None = None) -> None:
-        """Begin, and return when the first election is over and, if it was won, the failover.
+        """Start, and return after the first election and, if this broker won it, the failover.
 
-        The broker must be registered. With an interval, imbalance is looked for after 5 s and then
-        every so long.
+        The broker must be registered. With an interval, leader imbalance is checked after 5 s and
+        then at each interval.
         """
         self._controller = Controller(
             self._config, self._store, sender, self.submit, self._clock, self._random
@@ -111,9 +112,9 @@ class ControllerTask:
             self._schedule_rebalance(_FIRST_REBALANCE_S, rebalance_interval_s)
 
     async def stop(self, limit_s: float | None = None) -> bool:
-        """Resign and end, once what was queued before is done; whether it was within the limit.
+        """Handle the queued events, resign and end. Returns False if this exceeds the limit.
 
-        After the limit it still ends as soon as ZooKeeper answers, or the session is over.
+        After the limit, the task still ends as soon as ZooKeeper responds or the session ends.
         """
         if self._timer is not None:
             self._timer.cancel()
@@ -129,9 +130,9 @@ class ControllerTask:
         return True
 
     def submit(self, event: Event) -> None:
-        """Queue an event, in the loop's thread.
+        """Queue an event. Called in the loop's thread.
 
-        The end of a session voids all that waits; after `stop` nothing comes in.
+        The end of a session refuses all queued events; after `stop`, all events are refused.
         """
         if self._stopped:
             self._refuse(event)
@@ -143,8 +144,8 @@ class ControllerTask:
         self._arrived.set()
 
     def allow_unclean_elections(self, allowed: bool) -> None:
-        """The broker's unclean.leader.election.enable from now on; if it is new that they are
-        allowed, partitions without leader are tried at once."""
+        """Set the broker's unclean.leader.election.enable. A change to true starts an election for
+        partitions without a leader at once."""
         newly = allowed and not self._config.unclean_leader_election_enable
         self._config.unclean_leader_election_enable = allowed
         if newly:

@@ -46,12 +46,12 @@ class MetadataConnection(NamedTuple):
 async def connect(
     config: KafkaConfig, fs: FileSystem, clock: Clock, metrics: ZooKeeperMetrics
 ) -> MetadataConnection:
-    """Open the embedded store in the first log directory, and serve it where the configuration says
-    so; or connect to `zookeeper.connect`.
+    """Open the embedded store in the first log directory, and serve it if
+    `kafkapy.zookeeper.listen` is set; or connect to `zookeeper.connect`.
 
     Raises:
         JournalCorrupt: the embedded store's file is damaged.
-        LogDirFailure: it cannot be written.
+        LogDirFailure: the embedded store's file cannot be written.
         ZooKeeperUnavailable: no server answers within `zookeeper.connection.timeout.ms`.
         ConfigError: a `zookeeper.*` key is wrong, or the store's address cannot be listened on.
     """
@@ -100,7 +100,7 @@ async def _open_served(
         await store.close()
 
     async def reconnect() -> None:
-        """The session does not expire."""
+        """Does nothing: the session does not expire."""
 
     return MetadataConnection(store.zookeeper, reconnect, close, lambda _: None, store.on_failure)
 
@@ -115,7 +115,7 @@ def _cannot_write(config: KafkaConfig, error: OSError) -> LogDirFailure:
 
 
 async def _open_remote(config: KafkaConfig, metrics: ZooKeeperMetrics) -> MetadataConnection:
-    # Imported only where there is an ensemble: kazoo is no part of a lone broker's start-up.
+    # Imported only for an ensemble: a lone broker starts without kazoo.
     from kafkapy.zk.kazoo.adapter import KazooZooKeeper
     from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 
@@ -127,7 +127,7 @@ async def _open_remote(config: KafkaConfig, metrics: ZooKeeperMetrics) -> Metada
 
 
 def over_zookeeper(client: KazooZooKeeper) -> MetadataConnection:
-    """The connection that `client`, which is connected, makes."""
+    """The metadata connection over `client`, which is connected."""
 
     def listen(callback: Callable[[], None]) -> None:
         client.on_session_expired = callback

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class MetadataWaiter:
-    """Waits for metadata. `is_known` once it is the cluster's; `on_change` is called first."""
+    """Waits for metadata. `is_known` becomes true when the broker has the cluster's metadata.
+
+    `on_change` is called at each change, before the waiters.
+    """
 
     def __init__(self, metadata: MetadataCache) -> None:
         self._metadata = metadata
@@ -22,12 +25,13 @@ class MetadataWaiter:
         self._waiters: dict[asyncio.Future[None], Callable[[MetadataImage], bool]] = {}
 
     def know(self) -> None:
-        """The metadata is that of the cluster from now on, not of a broker that just started."""
+        """Mark the metadata as the cluster's. Before this, it is that of a broker that just
+        started."""
         self.is_known = True
         self.changed()
 
     def changed(self) -> None:
-        """A new image is there: wake those whose condition it meets."""
+        """Wake the waiters whose condition the new image meets."""
         self.on_change()
         image = self._metadata.image
         for future, holds in list(self._waiters.items()):
@@ -35,7 +39,8 @@ class MetadataWaiter:
                 future.set_result(None)
 
     def countdown(self, timeout_ms: int) -> Callable[[], int]:
-        """The rest, in ms, of a timeout that begins now, for several waits."""
+        """A function that returns the rest, in ms, of a timeout that begins now: for several
+        waits."""
         now_s = asyncio.get_running_loop().time
         end_s = now_s() + timeout_ms / 1000
         return lambda: math.ceil((end_s - now_s()) * 1000)
@@ -71,7 +76,7 @@ class MetadataWaiter:
         return await self.when(ready, timeout_ms)
 
     async def topics_gone(self, names: list[str], timeout_ms: int) -> bool:
-        """Wait until no topic of these names is left."""
+        """Wait until the metadata has none of these topics."""
         return await self.when(
             lambda image: not any(name in image.topics for name in names), timeout_ms
         )

@@ -12,7 +12,7 @@ _log = logging.getLogger("kafka.coordinator.transaction.ProducerIdManager")
 
 
 class ProducerIdManager:
-    """Hands out ids; every 1000th waits for the next block. A block left by a restart is lost."""
+    """Allocates ids; every 1000th waits for the next block. A restart loses the rest of a block."""
 
     def __init__(self, broker_id: int, store: ZkStore) -> None:
         self._broker_id = broker_id
@@ -22,10 +22,11 @@ class ProducerIdManager:
         self._lock = asyncio.Lock()
 
     async def next_id(self) -> int:
-        """A producer id that was never given before.
+        """A producer id that was never allocated before.
 
         Raises:
-            ApiError: COORDINATOR_LOAD_IN_PROGRESS, which clients retry: no block could be had.
+            ApiError: COORDINATOR_LOAD_IN_PROGRESS, which clients retry: the block allocation
+            failed.
         """
         async with self._lock:
             if self._next > self._end:

@@ -32,7 +32,8 @@ logger = logging.getLogger("kafkapy.zookeeper")
 
 
 class ServedStore(NamedTuple):
-    """The broker's own connection, how to close it with the store, and how to hear of its end."""
+    """The broker's own connection to the store. `close` closes both; `on_failure` adds a callback
+    for a failure of the store."""
 
     zookeeper: LocalZooKeeper
     close: Callable[[], Awaitable[None]]
@@ -46,7 +47,7 @@ async def open_served_store(
 
     Raises:
         JournalCorrupt: the store's file is damaged.
-        OSError: it cannot be written.
+        OSError: the store's file cannot be written.
         ConfigError: the address cannot be listened on, or the JAAS file cannot be used.
     """
     host, port = address

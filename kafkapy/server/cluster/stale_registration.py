@@ -1,8 +1,8 @@
-"""A broker that is back before ZooKeeper has noticed that it was gone.
+"""Waits for the previous session's registration to expire.
 
-Killed, it stays registered until its session expires. Apache Kafka fails to start meanwhile, with
-NodeExists (`KafkaZkClient.registerBroker`), and leaves it to a supervisor to try again; here the
-start waits. A second broker with a used id waits too, and then is refused.
+A killed broker stays registered until its session expires. Until then, Apache Kafka fails to start,
+with NodeExists (`KafkaZkClient.registerBroker`), and a supervisor must retry; here the start waits.
+A second broker with a used id waits too, and then is refused.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
-# ZooKeeper ends sessions at the next of its ticks, of which a session timeout has at least two.
+# ZooKeeper ends sessions at its next tick, and a session timeout is at least two ticks.
 _TIMEOUTS_OF_PATIENCE: Final = 1.5
 
 
 async def outlive(brokers: BrokerStore, broker_id: int, session_timeout_ms: int) -> None:
-    """Return when `broker_id` is no more registered by the session that has it now, if one has.
+    """Wait until the session that now registers `broker_id`, if any, no longer does.
 
-    After one and a half session timeouts it returns all the same: whoever is registered lives.
+    Returns after one and a half session timeouts in any case: the registered broker is then alive.
     """
     changed = asyncio.Event()
     owner = await brokers.owner(broker_id, lambda _: changed.set())
