@@ -1,4 +1,4 @@
-"""Addresses of machines, from what people write for them: numbers, or names to look up."""
+"""Parses and resolves host addresses: numeric ones, and names to look up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkapy.common.errors import ConfigError
 
 PER_IP_OVERRIDES: Final = "max.connections.per.ip.overrides"
 
-# Kafka's pattern of hosts, and as many digits as its limits have.
+# Kafka's pattern for hosts, and the number of digits that its limits have.
 _OVERRIDE: Final = re.compile(r"([0-9a-zA-Z%._:-]*):([0-9]{1,10})")
 
 
@@ -30,8 +30,8 @@ def numeric_address(text: str) -> str | None:
 
 
 def client_address(text: str) -> str:
-    """The address of a peer, as a socket tells it, in Java's form, which access control entries and
-    quotas of Kafka have: all groups of IPv6 and no zone; IPv4 for what is IPv4 mapped into it."""
+    """The peer address of a socket in Java's form, which Kafka's ACLs and quotas use: IPv6 with all
+    groups and without zone, IPv4-mapped addresses as IPv4."""
     if ":" not in text:
         return text
     address = ipaddress.IPv6Address(text.partition("%")[0])
@@ -41,7 +41,7 @@ def client_address(text: str) -> str:
 
 
 def parse_overrides(text: str) -> dict[str, int]:
-    """`host:limit,host:limit` of `max.connections.per.ip.overrides`.
+    """Parse the `host:limit,host:limit` of `max.connections.per.ip.overrides`.
 
     Raises:
         ConfigError: an item has another form.
@@ -56,13 +56,13 @@ def parse_overrides(text: str) -> dict[str, int]:
 
 
 async def resolve(host: str) -> str | None:
-    """The first address of a name, IPv4 before IPv6; None if nobody knows one."""
+    """The first address of a name, IPv4 before IPv6; None if it cannot be resolved."""
     address = numeric_address(host)
-    if address is not None or "\0" in host:  # the system looks up what is before a NUL
+    if address is not None or "\0" in host:  # the system would look up the text before a NUL
         return address
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None)
-    except (OSError, UnicodeError):  # no such name, or none that could be one
+    except (OSError, UnicodeError):  # no such name, or an invalid one
         return None
     ordered = sorted(found, key=lambda row: row[0] != socket.AF_INET)
     return client_address(str(ordered[0][4][0])) if ordered else None

@@ -1,9 +1,9 @@
-"""The rows of Kafka 3.9's broker configuration table, and kafkapy's own few (`kafkapy.*`).
+"""The rows of Kafka 3.9's broker configuration table, and kafkapy's own keys (`kafkapy.*`).
 
-The broker twins of the topic configs (`log.segment.bytes` and friends) are not here: they come from
-`common.topic_configs`. Keys without effect here are listed all the same, so that a
-server.properties of Apache Kafka is accepted; `NO_EFFECT` says which they are and why, and a test
-compares it with what the code reads.
+The broker synonyms of the topic configs (such as `log.segment.bytes`) come from
+`common.topic_configs`. Keys without effect are listed too, so that a server.properties of Apache
+Kafka is accepted. `NO_EFFECT` has them with the reasons, and a test compares it with the keys that
+the code reads.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _internal(key: ConfigKey) -> ConfigKey:
 
 
 def _of_authorizer(key: ConfigKey) -> ConfigKey:
-    """Kafka's authorizer is a plug-in, and reads its configs by itself."""
+    """A key of the authorizer, which is a plug-in in Kafka and reads its configs itself."""
     return key._replace(listed=Listed.AS_PLUG_INS)
 
 
@@ -87,7 +87,7 @@ _PRINCIPAL_BUILDER: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 )
 _ASSIGNORS: Final = "org.apache.kafka.coordinator.group.assignor"
-# In the order in which Kafka shows it.
+# In the order of Kafka's default.
 _PROTOCOLS: Final = ("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT")
 
 BROKER_CONFIG_ROWS: Final = (
@@ -139,7 +139,7 @@ BROKER_CONFIG_ROWS: Final = (
     _i("queued.max.requests", 500, _POSITIVE),
     _l("queued.max.request.bytes", -1),
     # sockets
-    # Kafka: 102400 and 65536; -1, which means the same there, leaves it to the kernel.
+    # Kafka: 102400 and 65536. -1 means the kernel's default, as in Kafka.
     _i("socket.send.buffer.bytes", -1, _BUFFER),
     _i("socket.receive.buffer.bytes", -1, _BUFFER),
     _i("socket.request.max.bytes", 104857600, _POSITIVE),

@@ -1,9 +1,9 @@
-"""Documentation texts of configs, for clients that ask for them (DescribeConfigs, KIP-569).
+"""Documentation texts of configs, for clients that request them (DescribeConfigs, KIP-569).
 
 `config_documentation.json` holds the texts of Apache Kafka 3.9.1, word for word, as a broker of
 that release sends them; `scripts/conformance --record-configs` writes it. They are part of Apache
 Kafka (The Apache Software Foundation), under the Apache License 2.0, as is this project.
-The file is read when the first client asks.
+The file is read at the first request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The configs in force now: server.properties under the dynamic layers, and those of topics, client
-metrics and groups.
+"""The current configs: server.properties below the dynamic layers, and the configs of topics,
+client metrics and groups.
 
-`/config` is the truth; the config listener and start-up put it here, and whoever must act on a
-change (the log manager) is told.
+ZooKeeper's `/config` is authoritative. The start-up and the config listener copy it to this module,
+and `ConfigApplier` passes changes to the parts that use them, such as the log manager.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class DynamicConfig:
         )
 
     def change_of_own(self, configs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-        """All that is given now, and what it would be with these as this broker's own layer."""
+        """The configs that are set now, and those with `configs` as this broker's own dynamic
+        layer."""
         return self.layers.given(), replace(self.layers, dynamic_broker=configs).given()
 
     def topic_defaults(self) -> dict[str, ConfigValue]:
@@ -59,14 +60,14 @@ class DynamicConfig:
         overrides: Mapping[str, str] | None = None,
         keys: Collection[str] | None = None,
     ) -> list[ConfigEntry]:
-        """A topic's rows of DescribeConfigs; `overrides` for one that is not known here, or is
-        only being made.
+        """A topic's rows of DescribeConfigs. `overrides` has the configs of a topic that is not
+        known here or is being created.
         """
         known = self.topic_overrides.get(name, {}) if overrides is None else overrides
         return topic_config_entries(known, self.layers, keys)
 
     def set_client_metrics(self, name: str, configs: Mapping[str, str]) -> None:
-        """Replace the configs of a CLIENT_METRICS resource; one without configs is none."""
+        """Replace the configs of a CLIENT_METRICS resource. Empty `configs` remove it."""
         _set(self._of_client_metrics, name, configs)
 
     def set_group(self, group_id: str, configs: Mapping[str, str]) -> None:
@@ -74,12 +75,13 @@ class DynamicConfig:
         _set(self._of_groups, group_id, configs)
 
     def names(self, resource_type: ResourceType) -> list[str]:
-        """The client metrics, or the groups, that have configs."""
+        """The names of the groups, or of the client metrics, that have configs."""
         is_group = resource_type is ResourceType.GROUP
         return sorted(self._of_groups if is_group else self._of_client_metrics)
 
     def has_defaults_only(self, resource_type: int, name: str) -> bool:
-        """Whether this is a group or client metrics without configs: any name is one."""
+        """Whether this is a group or client metrics without configs, for which any name is
+        valid."""
         if resource_type == ResourceType.GROUP:
             return name not in self._of_groups
         return resource_type == ResourceType.CLIENT_METRICS and name not in self._of_client_metrics
@@ -101,7 +103,7 @@ class DynamicConfig:
         return default_broker_config_entries(self.layers, keys)
 
     def log_defaults(self) -> dict[str, ConfigValue]:
-        """Every broker key that was set in some layer, parsed: what logs take their defaults from.
+        """The parsed values of all broker keys that a layer sets: the source of the logs' defaults.
 
         Raises:
             ConfigError: a layer holds a value that is not allowed.

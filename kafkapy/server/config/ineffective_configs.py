@@ -1,4 +1,4 @@
-"""Warnings of configs that are accepted and do nothing: users must not believe that they do."""
+"""Warnings for configs that are accepted but have no effect."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _OF_MECHANISM: Final = re.compile(r"[^.]+\.(?P<name>sasl\..+)")
 
 
 def config_behind(name: str) -> str:
-    """The config that `listener.name.<listener>.[<mechanism>.]<config>` sets; others are their
-    own."""
+    """The config that `listener.name.<listener>.[<mechanism>.]<config>` sets. Other names are
+    returned unchanged."""
     for prefix in (_OF_LISTENER, _OF_MECHANISM):
         found = prefix.fullmatch(name)
         if found is not None and name not in BROKER_CONFIGS.keys:
@@ -29,7 +29,7 @@ def config_behind(name: str) -> str:
 
 
 def of_broker(names: Iterable[str], *, dynamic: bool = False) -> Iterator[tuple[str, str]]:
-    """The configs of a broker that do nothing, and why; `dynamic` are those set while it runs."""
+    """The broker configs without effect, and why. `dynamic` is for configs set at run time."""
     for name in sorted(names):
         behind = config_behind(name)
         if behind in NO_EFFECT:
@@ -43,7 +43,7 @@ def of_broker(names: Iterable[str], *, dynamic: bool = False) -> Iterator[tuple[
 
 
 def _meant(name: str) -> str:
-    """The config that an unknown name is close to, as a question."""
+    """A suggestion: the config with a name similar to an unknown one. Empty if none is similar."""
     import difflib  # seldom needed
 
     near = difflib.get_close_matches(name, BROKER_CONFIGS.keys, n=1, cutoff=0.85)
@@ -51,13 +51,13 @@ def _meant(name: str) -> str:
 
 
 def warn_of_broker(names: Iterable[str], *, dynamic: bool = False) -> None:
-    """Name in the log what does nothing."""
+    """Log a warning for each broker config without effect."""
     for name, why in of_broker(names, dynamic=dynamic):
         logger.warning("The configuration '%s' %s", name, why)
 
 
 def warn_of_topic(topic: str, names: Iterable[str]) -> None:
-    """Name in the log what does nothing for a topic."""
+    """Log a warning for each topic config without effect."""
     for name in sorted(names):
         if name in topic_configs.NO_EFFECT:
             why = topic_configs.NO_EFFECT[name]

@@ -24,7 +24,7 @@ from kafkapy.storage.producer_log import ProducerConfig
 
 
 def _topic_synonyms() -> list[ConfigKey]:
-    """The broker twin of each topic key, with the topic key's default and rule."""
+    """The broker synonym of each topic key, with the topic key's default and validator."""
     keys = []
     for key in TOPIC_CONFIGS.keys.values():
         for synonym in key.synonyms[:1]:
@@ -170,7 +170,7 @@ class KafkaConfig:
 
     @property
     def is_alone(self) -> bool:
-        """Whether there can be no other broker: nobody else reaches the embedded store."""
+        """Whether this is the only broker: no other broker can connect to the embedded store."""
         return self.is_embedded and self.zookeeper_listen is None
 
     def _apply_embedded_defaults(self) -> None:
@@ -207,7 +207,7 @@ class KafkaConfig:
 
     @property
     def token_secret(self) -> bytes:
-        """The secret key of delegation tokens' HMACs; empty where there is none."""
+        """The secret key of delegation tokens' HMACs; empty if none is set."""
         keys = ("delegation.token.secret.key", "delegation.token.master.key")
         given = [key for key in keys if self.values[key] is not None]
         return self.get_str(given[0]).encode() if given else b""
@@ -237,7 +237,7 @@ class KafkaConfig:
         return name
 
     def _zookeeper_listen(self) -> tuple[str, int] | None:
-        """Where the embedded store is served."""
+        """The address at which the embedded store is served, if it is."""
         text = self.get_str(_LISTEN)
         if not text:
             return None

@@ -1,4 +1,4 @@
-"""Listener text to listeners: `NAME://host:port`, the protocol map, and what is advertised."""
+"""Parses listeners: `NAME://host:port`, the protocol map, and advertised listeners."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def parse_listeners(texts: list[str], protocol_map: list[str], key: str) -> tupl
     """Parse the `listeners` or `advertised.listeners` list.
 
     Raises:
-        ConfigError: a listener has another form, an unknown protocol, or stands twice; or two
-            bound ones have the same port.
+        ConfigError: a listener has another form or an unknown protocol, or its name is used twice;
+        or two bound listeners have the same port.
     """
     protocols = _protocols(protocol_map)
     found: list[Listener] = []
@@ -63,7 +63,7 @@ def parse_listeners(texts: list[str], protocol_map: list[str], key: str) -> tupl
 def advertised(
     listeners: tuple[Listener, ...], given: list[str], protocol_map: list[str]
 ) -> tuple[Listener, ...]:
-    """The listeners that clients are told of: as given, else the bound ones.
+    """The advertised listeners: as given, else the bound ones.
 
     Raises:
         ConfigError: a wildcard host is advertised, or a listener that is not bound.
@@ -87,7 +87,7 @@ def advertised(
 
 
 def _same_socket(a: Listener, b: Listener) -> bool:
-    """Whether both want one port: 0 is any free one, and IPv4 and IPv6 each have their own."""
+    """Whether both use the same port. 0 is any free port; IPv4 and IPv6 have separate ports."""
     return a.port == b.port != 0 and (":" in a.host) == (":" in b.host)
 
 

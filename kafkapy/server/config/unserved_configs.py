@@ -1,6 +1,6 @@
-"""Keys that Kafka 3.9 lists, with its defaults, for functions that are not served here.
+"""Keys of Kafka 3.9, with its defaults, for functions that kafkapy does not have.
 
-They are accepted and described as Kafka does it, and have no effect. Each group has its reason.
+They are accepted and described as in Kafka, and have no effect. Each group has its reason.
 """
 
 from __future__ import annotations
