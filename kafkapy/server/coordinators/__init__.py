@@ -1,1 +1,1 @@
-"""The group and the transaction coordinator as services: their log, markers, verification."""
+"""The group, transaction and share coordinators as services: logs, markers, verification."""

@@ -1,5 +1,5 @@
-"""A coordinator's topic on this broker: appends that are reported when they are replicated, and the
-replay of a partition that this broker comes to lead."""
+"""A coordinator's topic on this broker: appends that are reported after replication, and the replay
+of partitions that this broker starts to lead."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kafkapy.storage.log_append import AppendOrigin
 
 LATEST_PRODUCE_VERSION: Final = 11
 _SHORTAGE_DELAY_S: Final = 0.1
-_SLICE_BYTES: Final = 256 * 1024  # of records replayed in one go: some 20 ms
+_SLICE_BYTES: Final = 256 * 1024  # of records replayed at a time: some 20 ms
 
 CallLater = Callable[[float, Callable[[], None]], asyncio.TimerHandle]
 Appended = Callable[[ErrorCode, int], None]
@@ -52,8 +52,8 @@ def append_and_wait(
     deadline_ms: int,
     appended: Appended,
 ) -> None:
-    """Append a coordinator's batch, and tell `appended` of it once: with acks=all when it is
-    replicated, or is not by `deadline_ms`."""
+    """Append a coordinator's batch and call `appended` once. With acks=all, this is after the
+    replication, or at `deadline_ms`."""
     try:
         info, partition = replicas.append(
             *topic_partition, batch, acks, LATEST_PRODUCE_VERSION, AppendOrigin.COORDINATOR
@@ -74,8 +74,8 @@ def append_and_wait(
 
 
 class CoordinatorLog:
-    """One coordinator's topic. Fixed: its name, codec, the time limit of an append, and how much of
-    it is read at a time."""
+    """One coordinator's topic. Fixed: its name, its codec, the timeout of an append, the bytes of a
+    read."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class CoordinatorLog:
         self.load_times = RequestTimes()
 
     def append(self, append: Append, appended: Appended) -> None:
-        """Write one batch, and tell `appended` of it once."""
+        """Write one batch and call `appended` once."""
         try:
             batch = self._batch(append)
         except ApiError as error:
@@ -134,8 +134,8 @@ class CoordinatorLog:
         replay: Callable[[int, Buffer], None],
         finished: Callable[[Partition, int], None],
     ) -> None:
-        """Give `replay` the whole log, slice by slice, then call `finished` with the partition and
-        the offset at which the log ended. The event loop serves others between the slices."""
+        """Pass the whole log to `replay`, slice by slice, then call `finished` with the partition
+        and the log end offset. Other work runs on the event loop between the slices."""
         index = partition.topic_partition.partition
         began_ms = self._clock.monotonic_ms()
         load = _Load(partition, partition.log.log_start_offset, began_ms, replay, finished)
@@ -177,8 +177,8 @@ class CoordinatorLog:
     def when_replicated(
         self, partition: Partition, end_offset: int, replicated: Callable[[], None]
     ) -> None:
-        """Call `replicated` once the high watermark has reached `end_offset`; never, if the
-        partition is led no more before that."""
+        """Call `replicated` when the high watermark has reached `end_offset`, unless this broker
+        loses the leadership of the partition before."""
         wait = ProduceWait(partition, end_offset)
         deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
 
@@ -186,14 +186,15 @@ class CoordinatorLog:
             if partition.log.high_watermark >= end_offset:
                 replicated()
             elif wait.waiting and self._clock.monotonic_ms() >= deadline_ms:
-                self.when_replicated(partition, end_offset, replicated)  # else the broker stops
+                self.when_replicated(partition, end_offset, replicated)  # earlier, the broker stops
 
         operation = DelayedProduce(deadline_ms, [wait], settled)
         key = partition.topic_partition
         self._replicas.produce_purgatory.try_complete_else_watch(operation, [key])
 
     def _next_batches(self, load: _Load, index: int, end: int) -> Batches:
-        """The next batches of a load; those that cannot be found any more are logged and skipped.
+        """The next batches of a load. Damaged or unreadable parts of the log are logged and
+        skipped.
 
         Raises:
             LogDirFailure: the disk fails.
@@ -230,9 +231,9 @@ class CoordinatorLog:
         return found
 
     def cancel_load(self, index: int) -> None:
-        """The partition is led no more."""
+        """Cancel the load of a partition that this broker no longer leads."""
         self._loads.pop(index, None)
 
     def stop(self) -> None:
-        """Load nothing any more."""
+        """Cancel all loads."""
         self._loads.clear()

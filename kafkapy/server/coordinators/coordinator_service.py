@@ -1,8 +1,8 @@
-"""The shell of a coordinator: tokens to answers, appends to its topic, timers, loading.
+"""Runs a coordinator: responses to requests, appends to its topic, timers, loading.
 
-All decisions are the coordinator's. What this adds: an append is a produce with acks=all to a local
-partition, reported back when it is replicated; a partition that this broker comes to lead is
-replayed from its log before it is served.
+The coordinator makes all decisions. The service appends its records to a local partition, usually
+with acks=all, and reports back when they are replicated. When this broker starts to lead a
+partition, the service replays the log before the partition is served.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ E_co = TypeVar("E_co", bound=Effects[Any], covariant=True)
 
 
 class Coordinator(Protocol[E_co]):
-    """The interface of either coordinator to its shell."""
+    """The interface of a coordinator to its service."""
 
     def set_num_partitions(self, num_partitions: int) -> None: ...
     def start_loading(self, partition: int, leader_epoch: int) -> bool: ...
@@ -75,7 +75,7 @@ class CoordinatorService(Generic[C, E]):
         request: Any,
         to_response: Callable[[Any], M | Work[M]],
     ) -> M | Pending[M]:
-        """Run one request; its response, or the `Pending` of one that must wait. A large response
+        """Run one request. Returns its response, or a `Pending` if it must wait. A large response
         may be made in slices."""
         token: AnswerToken[M] = AnswerToken(to_response)
         token.on_abandon = lambda: self.coordinator.forget_token(token)
@@ -88,7 +88,7 @@ class CoordinatorService(Generic[C, E]):
         request: Any,
         to_response: Callable[[Any], R],
     ) -> R:
-        """Run one request that never waits; its response."""
+        """Run a request that never waits, and return its response."""
         token: AnswerToken[R] = AnswerToken(to_response)
         self._perform(method(self._clock.monotonic_ms(), token, request))
         assert token.done, "the request waits"
@@ -97,18 +97,18 @@ class CoordinatorService(Generic[C, E]):
     def ask(
         self, method: Callable[[int, Any, Any], E], request: Any, answered: Callable[[Any], None]
     ) -> None:
-        """Run a request of this broker's own; `answered` gets the result, now or later."""
+        """Run a request of this broker. `answered` is called with the result, now or later."""
         token: AnswerToken[Any] = AnswerToken(lambda result: result)
         token.when_complete(answered)
         self._perform(method(self._clock.monotonic_ms(), token, request))
 
     def run(self, step: Callable[[int], E]) -> None:
-        """Perform the effects of a step that no client asked for."""
+        """Run a step without a client's request, and perform its effects."""
         self._perform(step(self._clock.monotonic_ms()))
 
     async def start(self, store: ZkStore) -> None:
-        """Count the partitions of the topic, before any is led: the config only says how many a
-        topic that is not there yet will have."""
+        """Read the partition count of the topic before any of them is led. The config applies only
+        to a topic that does not exist yet."""
         topic = await store.topics.get(self._log.topic)
         if topic is not None:
             self.coordinator.set_num_partitions(len(topic.assignment))
@@ -167,7 +167,7 @@ class CoordinatorService(Generic[C, E]):
         self.run(self.coordinator.on_time)
 
     def stop(self) -> None:
-        """Answer who waits with NOT_COORDINATOR, and serve nobody from now on."""
+        """Answer waiting requests with NOT_COORDINATOR. Later requests are not served."""
         self._log.stop()
         self._perform(self.coordinator.shutdown())
         if self._timer is not None:

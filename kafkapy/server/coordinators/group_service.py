@@ -1,4 +1,4 @@
-"""The shell of the group coordinator, over `__consumer_offsets`."""
+"""Runs the group coordinator, over `__consumer_offsets`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
         self._persister: SharePersister | None = None
 
     def begin_shares(self, persister: SharePersister) -> None:
-        """Send what share groups request of the share coordinator from now on."""
+        """Set the persister for the share groups' requests to the share coordinators."""
         self._persister = persister
 
     def _finish_loading(self, partition: Partition, end_offset: int) -> None:
@@ -68,13 +68,13 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
         self._log.when_replicated(partition, end_offset, lambda: trust(index, epoch))
 
     def _appended(self, append: Append, error: ErrorCode, base_offset: int) -> None:
-        """Begin share partitions that the log has now."""
+        """Initialize the share partitions whose records are now in the log."""
         super()._appended(append, error, base_offset)
         for wanted in self.coordinator.take_state_requests():
             self._initialize(wanted)
 
     def _initialize(self, request: StateRequest) -> None:
-        """Begin share partitions, and report it when the last one has begun, or has failed."""
+        """Initialize share partitions. Reports the outcome after the last one succeeds or fails."""
         partitions = list(partitions_of(request.partitions))
         left = len(partitions)
         failure = ErrorCode.NONE
@@ -94,7 +94,7 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
             self._persister.send(InitializeState(key, request.state_epoch), ended)
 
     def on_partitions_deleted(self, partitions: list[TopicPartition]) -> None:
-        """Forget their offsets."""
+        """Remove the offsets of deleted partitions."""
         time_ms = self._clock.time_ms()
         self.run(lambda _: self.coordinator.on_partitions_deleted(partitions, time_ms))
 
@@ -107,7 +107,7 @@ def set_up_groups(
     random: Random,
     call_later: CallLater,
 ) -> GroupService:
-    """The group coordinator of a broker in its shell."""
+    """Create the group coordinator of a broker, and its service."""
     group_config = GroupConfig.from_values(config.values)
     coordinator = GroupCoordinator(group_config, random, clock, topics=topics)
     return GroupService(coordinator, replicas, clock, config, call_later)

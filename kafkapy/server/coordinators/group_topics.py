@@ -1,4 +1,4 @@
-"""The topics of this broker's metadata, as the group coordinator asks for them."""
+"""The topics in this broker's metadata, for the group coordinator."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class GroupTopics:
 
 @lru_cache(_PATTERNS_KEPT)
 def _pattern(regex: str) -> Callable[[str], bool]:
-    import re2  # when the first regular expression comes: most brokers see none
+    import re2  # at the first regular expression: most brokers get none
 
     options = re2.Options()
     options.log_errors = False

@@ -1,8 +1,8 @@
-"""Decided transactions to the leaders of their partitions
+"""Sends the markers of decided transactions to the leaders of their partitions
 (`kafka.coordinator.transaction.TransactionMarkerChannelManager`).
 
-What is to be sent to a broker in one turn of the event loop goes in one request. Nothing is kept or
-repeated here: the coordinator is told what became of each partition, and asks again.
+The markers for one broker in one turn of the event loop go in one request. Nothing is kept or
+retried here: the coordinator gets the outcome of each partition, and sends markers again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Marked = Callable[[Markers, Mapping[TopicPartition, ErrorCode]], None]
 
 
 class MarkerSender:
-    """Fixed: this broker's id, its writer, and the way to the others. `knows_metadata()`: the
-    metadata is that of the cluster, not of a broker that has just started."""
+    """Fixed: this broker's id, its writer, and the clients of the other brokers. `knows_metadata()`
+    returns whether the metadata is the cluster's, not that of a broker that has just started."""
 
     def __init__(
         self,
@@ -52,14 +52,15 @@ class MarkerSender:
         self._queued: dict[int, list[tuple[Markers, Marked]]] = {}
 
     def send(self, markers: Markers, marked: Marked) -> None:
-        """Send a decision's markers; `marked` is told of each partition once, later."""
+        """Send the markers of a decision. `marked` gets the outcome of each partition once,
+        later."""
         by_leader: dict[int, list[TopicPartition]] = {}
         unsent: dict[TopicPartition, ErrorCode] = {}
         image = self._metadata.image
         for partition in markers.partitions:
             known = image.partition(*partition)
             if known is None and self._knows_metadata():
-                unsent[partition] = ErrorCode.NONE  # deleted: nobody reads it any more
+                unsent[partition] = ErrorCode.NONE  # deleted: no client reads it any more
             elif known is None or known.leader < 0:
                 unsent[partition] = ErrorCode.LEADER_NOT_AVAILABLE
             else:
@@ -86,7 +87,7 @@ class MarkerSender:
             _report(queued, {})
 
     def close(self) -> None:
-        """Send nothing any more."""
+        """Drop the queued markers and the connections."""
         self._queued.clear()
         self._nodes.close()
 
@@ -121,7 +122,8 @@ def _report(
     queued: Iterable[tuple[Markers, Marked]],
     errors: Mapping[int, Mapping[TopicPartition, ErrorCode]],
 ) -> None:
-    """Tell of each partition; one that the answer does not name may not have been reached."""
+    """Report each partition. One that is not in the response gets NETWORK_EXCEPTION: its marker may
+    not have been written."""
     for markers, marked in queued:
         found = errors.get(markers.producer.producer_id, {})
         marked(

@@ -1,4 +1,4 @@
-"""Transaction markers into the partitions that this broker leads (WriteTxnMarkers)."""
+"""Writes transaction markers to the partitions that this broker leads (WriteTxnMarkers)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Written = Callable[[dict[TopicPartition, ErrorCode]], None]
 
 
 class MarkerWriter:
-    """Appends markers with acks=all; those in `__consumer_offsets` decide on pending offsets."""
+    """Appends markers with acks=all. In `__consumer_offsets` they commit or abort pending
+    offsets."""
 
     def __init__(
         self, replicas: ReplicaManager, groups: GroupService, clock: Clock, timeout_ms: int
@@ -34,7 +35,7 @@ class MarkerWriter:
         self._timeout_ms = timeout_ms
 
     def write(self, markers: Markers, written: Written) -> None:
-        """Append to each partition, then call `written` once, perhaps at once."""
+        """Append to each partition, then call `written` once, possibly before this returns."""
         errors: dict[TopicPartition, ErrorCode] = {}
         batch = end_transaction_marker(
             commit=markers.commit,
@@ -65,8 +66,8 @@ class MarkerWriter:
             written(errors)
 
     def _is_late(self, markers: Markers, partition: TopicPartition) -> bool:
-        """Whether the open transaction of the producer is one that begins with the epoch of this
-        marker: the marker was sent twice, and has ended the one before (KIP-1228).
+        """Whether the producer's open transaction has the epoch of this marker: the marker was sent
+        twice, and has ended the previous transaction (KIP-1228).
         """
         if markers.transaction_version < EPOCH_BUMP_VERSION:
             return False

@@ -1,4 +1,4 @@
-"""Configs of share groups: those of a group (`configs --entity-type groups`), or the broker's."""
+"""Configs of share groups: the group's own (`configs --entity-type groups`), else the broker's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetches of share groups: members acquire records of the partitions of their session.
+"""Fetches of share groups: members acquire records from the partitions in their session.
 
 A fetch with nothing to acquire waits, as other fetches do, until records are appended or released.
 Kafka: `DelayedShareFetch`, `ShareFetchUtils`.
@@ -38,7 +38,7 @@ class ShareWanted(NamedTuple):
 
 @dataclass(slots=True)
 class ShareRow:
-    """A partition's acquired records with the batches that have them, or its error."""
+    """A partition's acquired records with the batches that contain them, or its error."""
 
     wanted: ShareWanted
     error: ErrorCode = ErrorCode.NONE
@@ -93,8 +93,8 @@ class ShareFetches:
         return operation
 
     def available_bytes(self, wanted: ShareWanted, limit: int) -> int | None:
-        """The bytes that could be read for a member, 1 if `limit` is no more than that; None if
-        there is an error to tell."""
+        """The bytes that a member could read, or 1 if `limit` is at most 1. None if there is an
+        error to report."""
         try:
             led, partition = self._led(wanted)
             if led.error is not ErrorCode.NONE:
@@ -121,7 +121,7 @@ class ShareFetches:
         plan: Sequence[ShareWanted],
         refusal: Callable[[ShareWanted], ErrorCode],
     ) -> list[ShareRow]:
-        """Acquire what there is, up to the limits."""
+        """Acquire the available records, up to the limits."""
         rows: list[ShareRow] = []
         records, size = params.max_records, params.max_bytes
         for wanted in plan:
@@ -172,7 +172,7 @@ class ShareFetches:
                     added = batches.add(found)
                 except ApiError:
                     if batches.rows:
-                        break  # the next fetch begins with the damage
+                        break  # the next fetch begins at the damaged batch
                     raise
                 if not added:
                     break
@@ -199,10 +199,10 @@ class ShareFetches:
         return ShareRow(wanted, acquired=acquired, records=batches.cut(acquired))
 
     def _led(self, wanted: ShareWanted) -> tuple[LedShare, Partition]:
-        """The share partition of a partition that is led here.
+        """The share partition of a partition that this broker leads.
 
         Raises:
-            ApiError: it is not.
+            ApiError: this broker does not lead the partition.
         """
         partition = self._replicas.get(wanted.topic, wanted.key.partition)
         if partition.topic_id != wanted.key.topic_id:
@@ -212,7 +212,7 @@ class ShareFetches:
 
 
 class _DelayedShareFetch(DelayedOperation):
-    """Waits until records can be acquired, or a partition has an error to tell."""
+    """Waits until records can be acquired, or a partition has an error to report."""
 
     __slots__ = ("_answer", "_fetches", "_params", "_plan", "_refusal")
 
@@ -249,7 +249,7 @@ class _DelayedShareFetch(DelayedOperation):
 
 @dataclass(slots=True)
 class _Batches:
-    """The whole batches of reads: their offsets, where each ends, and the aborted ones."""
+    """The complete batches of reads: their offsets and end positions, and the aborted ones."""
 
     chunks: list[memoryview] = field(default_factory=list)
     rows: list[RecordBatch] = field(default_factory=list)
@@ -258,15 +258,15 @@ class _Batches:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return self.ends[-1] if self.ends else 0
 
     def add(self, found: FetchDataInfo) -> list[RecordBatch]:
-        """Add those of one more read, which follow the others; returns their offsets.
+        """Add the batches of the next read. Returns their offsets.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE: the next one is damaged. With a wrong last offset, records
-                that are not there would be acquired.
+            ApiError: CORRUPT_MESSAGE: the next batch is damaged. With a wrong last offset, records
+                that do not exist would be acquired.
         """
         before, added = self.size, len(self.rows)
         starts = {
@@ -297,7 +297,7 @@ class _Batches:
         return self.rows[added:]
 
     def cut(self, acquired: Sequence[Acquired]) -> memoryview:
-        """The bytes of the batches that have acquired records, and of those between them."""
+        """The bytes from the first to the last batch with acquired records."""
         first, last = acquired[0].first, acquired[-1].last
         indexes = [i for i, row in enumerate(self.rows) if row.last >= first and row.first <= last]
         start = self.ends[indexes[0] - 1] if indexes[0] else 0

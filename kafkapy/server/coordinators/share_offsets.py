@@ -1,5 +1,5 @@
-"""Offsets of share groups for administrators: the steps between the group coordinator, which knows
-the share partitions, and the share coordinators, which have their state.
+"""Offsets of share groups for administrators. The group coordinator has the list of share
+partitions, and the share coordinators have their state.
 
 Kafka: `GroupCoordinatorService.describeShareGroupOffsets` and its neighbours.
 """
@@ -57,14 +57,15 @@ _LATEST: Final = -1
 
 
 class ShareOffset(NamedTuple):
-    """The start offset of a share partition, and how many records are left to deliver."""
+    """The state of a share partition, with its start offset, and the number of records left to
+    deliver."""
 
     state: StateResult
     lag: int = UNKNOWN_LAG
 
 
 class ShareOffsets:
-    """Fixed: the group coordinator of this broker, and the connections to others."""
+    """Fixed: the group coordinator of this broker, and the clients of other brokers."""
 
     def __init__(
         self,
@@ -82,11 +83,11 @@ class ShareOffsets:
 
     @contextmanager
     def _alone(self, group_id: str) -> Iterator[None]:
-        """One change of a group's states at a time: a later one that overtook it at a share
-        coordinator would be undone by it.
+        """Allow one change of a group's states at a time. If a later change overtook an earlier one
+        at a share coordinator, the earlier one would undo it.
 
         Raises:
-            ApiError: COORDINATOR_LOAD_IN_PROGRESS, another is under way.
+            ApiError: COORDINATOR_LOAD_IN_PROGRESS, another change is under way.
         """
         if group_id in self._changing:
             message = "Share partitions of the group are just being altered or deleted."
@@ -101,7 +102,7 @@ class ShareOffsets:
         """The share partitions of a group.
 
         Raises:
-            ApiError: there is no such share group here.
+            ApiError: this broker does not coordinate such a share group.
         """
         listed = self._groups.coordinator.list_share_states
         result = await self._ask(listed, ListShareStates(group_id))
@@ -119,7 +120,8 @@ class ShareOffsets:
         return dict(zip(partitions, map(ShareOffset, states, lags), strict=True))
 
     async def _lag(self, partition: TopicIdPartition, state: StateResult) -> int:
-        """The records from the start offset on, without those that are done."""
+        """The number of records from the start offset on, without those whose delivery is
+        complete."""
         if state.start_offset == UNINITIALIZED_START_OFFSET:
             return UNKNOWN_LAG
         if state.delivery_complete_count == UNKNOWN_COUNT:
@@ -144,7 +146,7 @@ class ShareOffsets:
     async def alter(
         self, group_id: str, offsets: Mapping[TopicIdPartition, int]
     ) -> dict[TopicIdPartition, StateResult]:
-        """Begin share partitions anew, at these offsets.
+        """Initialize share partitions again, at these offsets.
 
         Raises:
             ApiError: the group has members, is being changed, or is not coordinated here.
@@ -175,7 +177,8 @@ class ShareOffsets:
     async def delete(
         self, group_id: str, topic_ids: Sequence[Uuid] | None
     ) -> dict[Uuid, ErrorCode]:
-        """Delete the share partitions of topics, or of all; the outcome of each that had any.
+        """Delete the share partitions of topics, or of all topics. Returns the outcome for each
+        topic that had any.
 
         Raises:
             ApiError: the group has members, is being changed, or is not coordinated here.
@@ -213,7 +216,8 @@ class ShareOffsets:
         return list(await asyncio.gather(*futures))
 
     async def _ask(self, method: Callable[[int, Any, Any], Any], request: Any) -> ShareStatesResult:
-        """
+        """Run a request of the group coordinator.
+
         Raises:
             ApiError: the group coordinator refuses.
         """
@@ -231,7 +235,7 @@ class ShareOffsets:
 
 def _setting(future: asyncio.Future[Any]) -> Callable[[Any], None]:
     def set_result(result: Any) -> None:
-        if not future.done():  # nobody waits any more
+        if not future.done():  # the caller was cancelled
             future.set_result(result)
 
     return set_result

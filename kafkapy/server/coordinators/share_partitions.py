@@ -52,11 +52,13 @@ Answered = Callable[[ErrorCode], None]
 
 
 class LedShare:
-    """One share partition, and the leadership that it is of; `shares` is None until it is loaded.
-    `error` says why it cannot be; `is_unused`, that no member of the group has a session.
+    """One share partition in one leader epoch. `shares` is None until it is loaded.
 
-    One request of it is with the share coordinator at a time, because a later one that overtook an
-    earlier one would be undone by it; `unsent` has the changes of the next one.
+    `error` is the reason why it cannot be loaded. `is_unused` is True if no member of the group has
+    a session.
+
+    One write is in flight to the share coordinator at a time. If a later write overtook an earlier
+    one, the earlier one would undo it. `unsent` has the changes of the next write.
     """
 
     __slots__ = (
@@ -78,8 +80,8 @@ class LedShare:
 
 
 class SharePartitions:
-    """The share partitions of one broker. Fetches that wait for one are checked whenever its
-    records may have become free."""
+    """The share partitions of one broker. Fetches that wait for a share partition are checked
+    whenever its records may have become available."""
 
     def __init__(
         self,
@@ -100,7 +102,7 @@ class SharePartitions:
         self._is_closed = False
 
     def find(self, key: SharePartitionKey, partition: Partition) -> LedShare:
-        """The share partition of a partition that is led here; it begins to load if it is new.
+        """The share partition of a partition that this broker leads. A new one starts to load.
 
         Raises:
             ApiError: NOT_LEADER_OR_FOLLOWER, the broker stops.
@@ -149,8 +151,8 @@ class SharePartitions:
         self._changed(led)
 
     def _begin(self, led: LedShare, read: StateResult) -> None:
-        """Store where a new share partition begins before anything is delivered: the next leader
-        would begin at its own latest offset, and skip what nobody has acknowledged.
+        """Store the start offset of a new share partition before records are delivered. Otherwise
+        the next leader would start at its own latest offset, and skip unacknowledged records.
 
         Raises:
             ApiError: the partition's log cannot be read.
@@ -165,7 +167,7 @@ class SharePartitions:
         self._persister.send(write, stored)
 
     def on_leadership(self, partition: Partition) -> None:
-        """Forget the share partitions of another leadership."""
+        """Drop the share partitions of another leader epoch."""
         if not self._led:
             return
         for key, led in list(self._led.items()):
@@ -173,13 +175,13 @@ class SharePartitions:
                 self._drop(key)
 
     def forget(self, led: LedShare) -> None:
-        """Forget a share partition: the next fetch loads it."""
+        """Drop a share partition: the next fetch loads it again."""
         if self._led.get(led.key) is led:
             self._drop(led.key)
 
     def unuse(self, group_id: str) -> None:
-        """No member of the group has a session here: forget its share partitions as soon as their
-        changes are stored, because their state may be altered."""
+        """Mark the share partitions of a group without sessions on this broker as unused. Each is
+        dropped when its changes are stored, because its state may be altered."""
         for led in [led for key, led in self._led.items() if key.group_id == group_id]:
             led.is_unused = True
             self._forget_unused(led)
@@ -215,7 +217,7 @@ class SharePartitions:
         self._store(led, change, lambda error: answered(error, None))
 
     def release(self, member_id: str, group_id: str) -> None:
-        """Release what a member has acquired here: its session has ended."""
+        """Release the records that a member has acquired here, after the end of its session."""
         for key, led in list(self._led.items()):
             if key.group_id == group_id and led.shares is not None:
                 self._store(led, led.shares.release(member_id), lambda error: None)
@@ -230,7 +232,7 @@ class SharePartitions:
             self._send(led)
 
     def _send(self, led: LedShare) -> None:
-        """Store all changes since the last request, as one."""
+        """Store all changes since the last write in one write."""
         shares = led.shares
         assert shares is not None, "it is loaded"
         changes, led.unsent = led.unsent, []
@@ -271,7 +273,7 @@ class SharePartitions:
     # Locks.
 
     def arm(self, led: LedShare) -> None:
-        """Release records when their locks end."""
+        """Set the timer that releases records when their locks expire."""
         due_ms = None if led.shares is None else led.shares.next_deadline_ms()
         if due_ms is None or (led.timer is not None and led.timer_due_ms <= due_ms):
             return
@@ -289,8 +291,9 @@ class SharePartitions:
             self.arm(led)
 
     def _changed(self, led: LedShare) -> None:
-        """Check the fetches that wait for a share partition. One that fails may forget it, for
-        which others are checked: they come after it, not within it."""
+        """Check the fetches that wait for a share partition. A fetch that fails may drop the share
+        partition, which causes another check. That check runs after the current one, not within
+        it."""
         self._due[led.key] = None
         if self._is_checking or self._is_closed:
             return
@@ -304,7 +307,7 @@ class SharePartitions:
             self._is_checking = False
 
     def close(self) -> None:
-        """End all timers, and load nothing any more."""
+        """Drop all share partitions and cancel their timers. Later loads are refused."""
         self._is_closed = True
         for key in list(self._led):
             self._drop(key)

@@ -1,5 +1,6 @@
 """Sends requests to the share coordinators: the leaders of `__share_group_state`, this broker or
-others. One that cannot answer now is sent the request again. Kafka: `PersisterStateManager`.
+others. While the coordinator is unavailable, requests are sent again (12 attempts in all). Kafka:
+`PersisterStateManager`.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ Answered = Callable[[StateResult], None]
 
 
 class SharePersister:
-    """Fixed: this broker's id, its own coordinator, and the connections to the others. `create`
-    begins to create the topic, and calls back when that has ended."""
+    """Fixed: this broker's id, its own coordinator, and the clients of the other brokers. `create`
+    starts the creation of the topic, and calls its argument when that has ended."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class SharePersister:
         self._call_later(delay_s, lambda: self._send(request, answered, attempt + 1))
 
     def close(self) -> None:
-        """Send nothing again."""
+        """Stop sending requests again, and drop the connections."""
         self._closed = True
         self._nodes.close()
 

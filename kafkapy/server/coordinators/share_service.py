@@ -1,4 +1,4 @@
-"""The shell of the share coordinator, over `__share_group_state`."""
+"""Runs the share coordinator, over `__share_group_state`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ShareService(CoordinatorService[ShareCoordinator, ShareEffects]):
         )
 
     def maintain(self) -> None:
-        """Write snapshots that are due, and delete records that are not needed any more."""
+        """Write due snapshots, and delete records that are no longer needed."""
         self.run(self.coordinator.maintain)
         for index in self.coordinator.led_partitions:
             offset = self.coordinator.prunable_offset(index)

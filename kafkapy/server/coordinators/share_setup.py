@@ -1,4 +1,4 @@
-"""Creates what a broker has of share groups."""
+"""Creates a broker's parts for share groups."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ _WAIT_MS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The share coordinator, the way to all of them, and what members of share groups use."""
+    """A broker's parts for share groups: its coordinator, the client of all share coordinators, and
+    the parts that serve members."""
 
     groups: GroupService
     replicas: ReplicaManager
@@ -64,7 +65,7 @@ class Shares:
         self.persister.create = lambda created: spawn(made(created))
 
     def stop(self) -> None:
-        """Serve no share group any more."""
+        """Stop serving share groups."""
         self.partitions.close()
         self.persister.close()
         self.offsets.close()
@@ -80,7 +81,7 @@ def set_up_shares(
     security: NodeSecurity,
     clock: Clock,
 ) -> Shares:
-    """The parts of one broker; they follow the leadership of its replicas, as others do."""
+    """Create the parts of one broker. They follow the leadership of its replicas."""
     broker_id, call_later = replicas.broker_id, asyncio.get_running_loop().call_later
     topics = GroupTopics(metadata, waiter)
     coordinator = ShareCoordinator(ShareConfig.from_values(config.values), clock, topics)

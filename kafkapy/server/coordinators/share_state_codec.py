@@ -1,4 +1,4 @@
-"""Requests for the share coordinator, and its answers, as messages between brokers."""
+"""Requests to the share coordinator and its results, as messages between brokers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def to_message(request: StateRequest) -> Message:
 
 
 def from_answer(answer: Any) -> StateResult:
-    """The result in the answer to a request about one share partition."""
+    """The result in the response to a request about one share partition."""
     row = answer.results[0].partitions[0]
     return StateResult(
         ErrorCode(row.error_code),
@@ -88,7 +88,7 @@ def state_batches(rows: Iterable[write.StateBatch | read.StateBatch]) -> tuple[S
     """The batches of a message.
 
     Raises:
-        ApiError: INVALID_REQUEST, a state is not known, or is never stored.
+        ApiError: INVALID_REQUEST, a state is unknown, or is never stored.
     """
     found = []
     for row in rows:
@@ -101,7 +101,7 @@ def state_batches(rows: Iterable[write.StateBatch | read.StateBatch]) -> tuple[S
 
 
 def read_batches(batches: Iterable[StateBatch]) -> list[read.StateBatch]:
-    """The batches of an answer to a read."""
+    """The batches of a response to ReadShareGroupState."""
     return [read.StateBatch(**_fields(batch)) for batch in batches]
 
 

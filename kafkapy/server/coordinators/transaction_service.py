@@ -1,5 +1,5 @@
-"""The shell of the transaction coordinator, over `__transaction_state`: beside what every
-coordinator's does, producer ids and markers."""
+"""Runs the transaction coordinator, over `__transaction_state`, and adds producer ids and
+markers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts together what a broker has of transactions."""
+"""Creates a broker's parts for transactions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kafkapy.server.security.node_security import NodeSecurity
 
 
 class Transactions(NamedTuple):
-    """The coordinator of transactions, and what their partitions need."""
+    """The transaction coordinator, and the marker writer and verifier of partition leaders."""
 
     service: TransactionService
     markers: MarkerWriter
@@ -46,13 +46,13 @@ def set_up_transactions(
     version: Callable[[], int],
     spawn: Callable[[Coroutine[Any, Any, None]], None],
 ) -> Transactions:
-    """The parts of one broker; both coordinators follow the leadership of its replicas. `version`
-    returns the cluster's transaction version.
+    """Create the parts of one broker. The group and transaction coordinators follow the leadership
+    of its replicas. `version` returns the cluster's transaction version.
     """
     timeout_ms = config.get_int("request.timeout.ms")
 
     def nodes() -> NodeClients:
-        # Of their own: a verification must not wait for markers that are being replicated.
+        # Separate clients: a verification must not wait for markers that are being replicated.
         return NodeClients(
             metadata,
             config.inter_broker_listener,

@@ -70,8 +70,8 @@ Answered = Callable[[PartitionsResult], None]
 
 
 class Writing(NamedTuple):
-    """A producer that is about to write to a partition within its transaction. `adds`: the
-    partition is added to the transaction (version 2), which the producer itself did before.
+    """A producer that is about to write to a partition within its transaction. `adds`: the broker
+    adds the partition to the transaction (version 2). Before version 2 the producer did this.
     """
 
     partition: TopicPartition
@@ -81,7 +81,7 @@ class Writing(NamedTuple):
 
 
 class TransactionVerifier:
-    """Requests of a partition leader to coordinators: this broker's own and those of others."""
+    """Requests of a partition leader to transaction coordinators, on this broker and on others."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class TransactionVerifier:
         self._call_later = call_later
 
     def unverified(self, writings: Sequence[Writing]) -> list[Writing]:
-        """Those whose transactions would begin in partitions that are led here."""
+        """The writings that would begin a transaction in a partition that this broker leads."""
         found = []
         for writing in writings:
             topic, index = writing.partition
@@ -118,14 +118,14 @@ class TransactionVerifier:
     def verify(
         self, transactional_id: str, writings: Sequence[Writing], verified: Verified
     ) -> None:
-        """Verify or add what `unverified` gave, of one producer, then call `verified` with the
-        errors of those that may not be written to.
+        """Verify or add the writings of one producer that `unverified` returned. Then call
+        `verified` with the errors of the partitions that may not be written to.
         """
         questions: dict[TopicPartition, tuple[TransactionVerification, Verification]] = {}
         for partition, producer, sequence, adds in writings:
             log = self._replicas.partitions[partition.topic][partition.partition].log
             known = log.producers.verification
-            # With version 2 each transaction has an epoch of its own, and begins with 0.
+            # With version 2 each transaction has its own epoch, and its sequences begin with 0.
             lowest = 0 if adds else sequence
             questions[partition] = known, known.begin(*producer, lowest, adds)
         _, producer, _, adds = writings[0]
@@ -150,8 +150,9 @@ class TransactionVerifier:
             self._ask(VerifyPartitions(transactional_id, producer, partitions), answered)
 
     def _add(self, question: AddPartitions, answered: Answered, until_ms: int) -> None:
-        """Add partitions. Repeated while the previous transaction is being completed: the producer
-        begins the next one as soon as that is decided, and would wait longer.
+        """Add partitions. The request is repeated while the previous transaction is being
+        completed: the producer begins the next one as soon as that is decided, and its own retry
+        would take longer.
         """
 
         def added(result: PartitionsResult) -> None:
@@ -178,8 +179,8 @@ class TransactionVerifier:
             service = self._transactions
             if isinstance(question, AddPartitions):
                 if any(image.partition(*each) is None for each in question.partitions):
-                    # It is led, and not in the metadata yet: it would be taken for deleted, and
-                    # get no marker.
+                    # This broker leads a partition that is not in the metadata yet. The partition
+                    # would count as deleted, and get no marker.
                     answered(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
                     return
                 service.ask(service.coordinator.add_partitions, question, answered)
@@ -194,7 +195,7 @@ class TransactionVerifier:
             answered(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
     def close(self) -> None:
-        """Ask nobody any more."""
+        """Drop the connections."""
         self._nodes.close()
 
 
