@@ -1,14 +1,15 @@
-"""This broker as another broker's client: one connection, made when it is needed.
+"""A client of another broker: one connection, opened when it is needed.
 
     client = NodeClient("b2", 9092, "1", request_timeout_ms=30_000)
     response = await client.request(FetchRequest(...), 17)
 
-Requests go out in the order of the calls, without waiting for each other; answers come back in that
-order (`protocol.client_connection`). A connection that ends, or does not answer in time, fails what
-is under way with `NodeUnavailable`; the next request connects anew. Nothing is sent twice.
+Requests are sent in the order of the calls, without waiting for each other. Responses come back in
+that order (`protocol.client_connection`). If the connection ends or a response is late, all pending
+requests fail with `NodeUnavailable`, and the next request opens a new connection. Nothing is sent
+twice.
 
-Who asks again and again uses `call`: it is told of the answer by whoever read it, where `request`
-costs a future, a task's step and a turn of the loop.
+Frequent callers use `call`, whose callback runs as soon as the response is read. `request` costs a
+future, a step of a task and a turn of the event loop.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
 
 __all__ = ["NodeClient", "NodeUnavailable", "OnAnswer", "VersionRanges"]
 
-# Any broker answers version 0, and it has all that is asked for here: the ranges.
+# All brokers support version 0, and it has the version ranges.
 _API_VERSIONS_VERSION: Final = 0
 
 
 class NodeClient:
-    """A client of one broker's listener. Fixed: the address, client id, time limit, how the
-    listener is secured, and the socket's buffer (-1: as the kernel sees fit)."""
+    """A client of one broker's listener. Fixed: the address, the client id, the timeout, the
+    security of the listener, and the socket's receive buffer (-1: the kernel's default)."""
 
     def __init__(
         self,
@@ -55,27 +56,28 @@ class NodeClient:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection now; it may turn out to be gone."""
+        """Whether a connection is open. The broker may have closed it unnoticed."""
         return self._link is not None and self._link.is_connected
 
     async def request(
         self, message: Message, version: int, *, timeout_ms: int | None = None
     ) -> Any:
-        """Send and wait for the response, `timeout_ms` (default: the client's) with connecting.
+        """Send and wait for the response. `timeout_ms` (default: the client's) includes the time to
+        connect.
 
-        `records` of the response are views into memory that is not used again. Cancelling drops
-        the response only.
+        `records` of the response are views into memory that is not used again. Cancelling drops the
+        response only.
 
         Raises:
-            NodeUnavailable: no answer will come.
+            NodeUnavailable: no response will come.
             ApiError: UNSUPPORTED_VERSION, from the encoder.
         """
         limit_s = self._timeout_s if timeout_ms is None else timeout_ms / 1000
         return await _answer(self._open_link(), message, version, limit_s)
 
     def call(self, message: Message, version: int, on_answer: OnAnswer) -> None:
-        """Send, and have `on_answer` called once, later: with the response, as `request` gives it,
-        or with NodeUnavailable. What it raises over a response ends the connection.
+        """Send, and call `on_answer` once, later: with the response, as `request` returns it, or
+        with NodeUnavailable. An exception that it raises for a response ends the connection.
 
         Raises:
             NodeUnavailable: this client was closed.
@@ -92,10 +94,10 @@ class NodeClient:
         self._open_link().send_frame(make, read, self._timeout_s, on_answer)
 
     async def api_versions(self) -> VersionRanges:
-        """(lowest, highest) version by API key of the broker; asked once a connection.
+        """The broker's (lowest, highest) version by API key, requested once per connection.
 
         Raises:
-            NodeUnavailable: no answer will come.
+            NodeUnavailable: no response will come.
         """
         link = self._open_link()
         if link.api_versions is None:
@@ -107,12 +109,12 @@ class NodeClient:
         return link.api_versions
 
     def disconnect(self, reason: str = "disconnected") -> None:
-        """Drop the connection; the next request makes another."""
+        """Drop the connection. The next request opens another."""
         if self._link is not None:
             self._link.end(reason)
 
     def close(self) -> None:
-        """Drop the connection for good; what waits fails, and so do later requests."""
+        """Drop the connection for good. Pending and later requests fail."""
         self._closed = True
         self.disconnect("this client was closed")
 
@@ -144,7 +146,7 @@ def _answer(link: NodeLink, message: Message, version: int, limit_s: float) -> a
 
 
 def _settle(answer: asyncio.Future[Any], outcome: Any) -> None:
-    if answer.done():  # nobody waits any more
+    if answer.done():  # the caller was cancelled
         return
     if isinstance(outcome, NodeUnavailable):
         answer.set_exception(outcome)

@@ -1,4 +1,4 @@
-"""Connections to whichever brokers are asked, by broker id."""
+"""Clients of other brokers, by broker id."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
 
 
 class NodeClients:
-    """One client a broker, made when it is first asked. Fixed: the listener and how it is secured,
-    client id and time limit."""
+    """One client per broker, created at its first use. Fixed: the listener and its security, the
+    client id and the timeout."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class NodeClients:
         self._closed = False
 
     def of(self, broker_id: int) -> NodeClient:
-        """The client of a broker, at the address that the metadata has for it now.
+        """The client of a broker, at its current address in the metadata.
 
         Raises:
             NodeUnavailable: the broker is not known or does not have the listener, or these
@@ -54,7 +54,7 @@ class NodeClients:
         return client
 
     def keep_only(self, broker_id: int) -> None:
-        """Drop the connections but one to this broker where it is now."""
+        """Drop all connections except that to this broker at its current address."""
         for other, client in list(self._clients.items()):
             if other != broker_id or (client.host, client.port) != self._address(other):
                 del self._clients[other]

@@ -1,4 +1,5 @@
-"""One connection to another broker, from the attempt to its end: what `NodeClient` makes anew."""
+"""One connection to another broker, from connect to close. `NodeClient` replaces it when it
+fails."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ VersionRanges = Mapping[int, tuple[int, int]]
 
 
 class NodeUnavailable(KafkapyError):
-    """No answer will come: not connected, disconnected, too late, or not Kafka's protocol.
+    """No response will come: not connected, disconnected, too late, or not Kafka's protocol.
 
-    Whether the broker carried the request out is unknown.
+    Whether the broker has performed the request is unknown.
     """
 
 
@@ -28,7 +29,7 @@ OnAnswer = Callable[[Any], None]
 
 
 class _Sent(NamedTuple):
-    """A request whose answer has not come; it is due within `limit_s`, at `due_s` of the loop."""
+    """A request without response so far. It times out after `limit_s`, at `due_s` of the loop."""
 
     on_answer: OnAnswer
     due_s: float
@@ -36,7 +37,7 @@ class _Sent(NamedTuple):
 
 
 class NodeLink(asyncio.BufferedProtocol):
-    """One connection from the attempt to its end. Frames made before it stands wait in order."""
+    """One connection, from connect to close. Frames sent before it is open wait in order."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class NodeLink(asyncio.BufferedProtocol):
         self._unsent: list[bytes] = []
         self._transport: Any = None
         self._ended = False
-        # One timer for all that waits: a request that is answered in time does not touch it.
+        # One timer for all pending requests: a response in time does not touch it.
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_s = 0.0
         self._loop = asyncio.get_running_loop()
@@ -74,7 +75,7 @@ class NodeLink(asyncio.BufferedProtocol):
     def send_frame(
         self, make: MakeFrame, read: ReadFrame, limit_s: float, on_answer: OnAnswer
     ) -> None:
-        """The same for a request that is encoded already, and whose response `read` decodes."""
+        """Send a request that is encoded already, and whose response `read` decodes."""
         self._put(self._wire.send_frame(make, read), limit_s, on_answer)
 
     def _put(self, frame: bytes, limit_s: float, on_answer: OnAnswer) -> None:
@@ -98,13 +99,13 @@ class NodeLink(asyncio.BufferedProtocol):
         first = min(self._sent, key=lambda sent: sent.due_s, default=None)
         if first is None:
             return
-        if first.due_s <= self._timer_due_s:  # not the clock, which may be a hair before it
+        if first.due_s <= self._timer_due_s:  # not the clock, which may be just before it
             self.end(f"no answer within {first.limit_s:g} s")
         else:
             self._arm(first.due_s)
 
     def end(self, reason: str) -> None:
-        """Close, and fail what waits."""
+        """Close, and fail the pending requests."""
         if self._ended:
             return
         self._ended = True
@@ -128,7 +129,7 @@ class NodeLink(asyncio.BufferedProtocol):
             await self._loop.create_connection(
                 lambda: self, host, port, ssl=tls, server_hostname=None if tls is None else host
             )
-        except (OSError, UnicodeError) as error:  # the latter: no such name
+        except (OSError, UnicodeError) as error:  # UnicodeError: no such name
             self.end(str(error))
 
     # asyncio's side
@@ -158,6 +159,6 @@ class NodeLink(asyncio.BufferedProtocol):
             self.end(str(violation))
             return
         for response in responses:
-            if self._ended:  # by who got the answer before
+            if self._ended:  # by the callback of an earlier response
                 return
             self._sent.popleft().on_answer(response.message)

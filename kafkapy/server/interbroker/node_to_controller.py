@@ -1,8 +1,8 @@
-"""A broker's way to whoever is the controller: a connection (`NodeToControllerChannelManager`), or
-the event queue next door.
+"""Requests of a broker to the controller: over a connection (`NodeToControllerChannelManager`), or
+to the event queue of this broker's own controller.
 
-The controller is known from UpdateMetadata only, so right after a failover this may lead to the
-one before; its NOT_CONTROLLER is for the caller to see, and to ask again.
+Only UpdateMetadata names the controller, so right after a failover requests may go to the previous
+one. The caller must handle its NOT_CONTROLLER, and retry.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ R = TypeVar("R")
 async def ask_own_controller(
     submit: Callable[[Event], None], event_with: Callable[[Callable[[R], None]], Event]
 ) -> R:
-    """Queue the event made of a reply function, and wait for the reply or the refusal."""
+    """Queue the event that `event_with` makes of a reply function, and wait for the reply or the
+    refusal."""
     answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 
     def reply(result: R) -> None:
@@ -34,18 +35,18 @@ async def ask_own_controller(
 
 
 class NodeToController:
-    """Gives the connection to the controller. Fixed: where it makes connections, which is its
-    alone."""
+    """Provides the connection to the controller. Fixed: `nodes`, which no other object uses."""
 
     def __init__(self, metadata: MetadataCache, nodes: NodeClients) -> None:
         self._metadata = metadata
         self._nodes = nodes
 
     def client(self) -> NodeClient:
-        """The connection to the controller of the current metadata; one to another is closed.
+        """The client of the controller in the current metadata. Connections to other brokers are
+        closed.
 
         Raises:
-            NodeUnavailable: nobody is known to be the controller, or where it is.
+            NodeUnavailable: the controller or its address is unknown.
         """
         self.follow()
         controller_id = self._metadata.image.controller_id
@@ -54,10 +55,10 @@ class NodeToController:
         return self._nodes.of(controller_id)
 
     def follow(self) -> None:
-        """The metadata changed: end a connection to who is not the controller any more, so that
-        nobody waits for an answer of it."""
+        """Close the connection to a broker that is no longer the controller in the metadata. Its
+        pending requests fail at once."""
         self._nodes.keep_only(self._metadata.image.controller_id)
 
     def close(self) -> None:
-        """Drop the connection, if there is one."""
+        """Drop the connection for good."""
         self._nodes.close()

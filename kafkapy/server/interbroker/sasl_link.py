@@ -1,8 +1,9 @@
 """A connection to another broker that logs in before its first request, and again before its
 session ends (KIP-368).
 
-The login has a wire of its own: while it lasts, requests wait, as they do for a connection.
-ApiVersions is not asked for: brokers of this protocol version know the versions used here.
+The login uses a `ClientConnection` of its own. During the login, requests wait, as they do before
+the connection is open. ApiVersions is not sent: brokers of this protocol version support the
+versions used here.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from kafkapy.server.security.node_security import NodeSecurity
 
 _HANDSHAKE_VERSION: Final = 1
 _AUTHENTICATE_VERSION: Final = 2
-_RENEW_AT: Final = 0.85  # of a session's life; a client has until 0.95 in Kafka
+_RENEW_AT: Final = 0.85  # of a session's lifetime; Kafka's clients use 0.85 to 0.95
 
 
 class SaslLink(NodeLink):
-    """`NodeLink` whose transport is its own only while it is logged in; before, `_unready`."""
+    """`NodeLink` with a `_transport` only while it is logged in. Otherwise `_unready` has it."""
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class SaslLink(NodeLink):
     def _put(self, frame: bytes, limit_s: float, on_answer: OnAnswer) -> None:
         renew_at_s = self._renew_at_s
         if renew_at_s is not None and self._loop.time() >= renew_at_s:
-            # From now on requests wait: the login begins when what was sent is answered.
+            # New requests wait: the login begins after the responses to all sent requests.
             self._renew_at_s = None
             self._unready, self._transport = self._transport, None
         super()._put(frame, limit_s, on_answer)
@@ -87,7 +88,7 @@ class SaslLink(NodeLink):
         self._unready.write(frame)
 
     def _heard(self, response: Any) -> None:
-        """Go on with the login. Raises ApiError: it has failed."""
+        """Continue the login. Raises ApiError if it has failed."""
         conversation = self._conversation
         assert conversation is not None
         if response.error_code != ErrorCode.NONE:
@@ -104,7 +105,7 @@ class SaslLink(NodeLink):
             self._making.add_done_callback(self._first_made)
 
     def _first_made(self, made: asyncio.Future[bytes]) -> None:
-        """Say what the thread has made, unless the connection has ended meanwhile."""
+        """Send the token that the thread has made, unless the connection has ended meanwhile."""
         self._making = None
         if self._ended or made.cancelled():
             return
