@@ -82,7 +82,7 @@ class AcceptLoop:
             except OSError as error:
                 if error.errno in _NO_ROOM:
                     await self._wait(str(error))
-                continue  # else the client is gone again
+                continue  # at other errors, the client has disconnected
             if self._is_out:
                 self._is_out = False
                 logger.info("Listener %s accepts connections again", self._name)

@@ -53,7 +53,8 @@ def bind(listener: Listener) -> socket.socket:
 
 
 def cannot_bind(what: str, port: int, error: OSError) -> ConfigError:
-    """The error for `what` whose port is taken: names the process that has it."""
+    """The error for `what` with a port that cannot be bound. Names the process that uses the
+    port."""
     holder = taken_by(port) if error.errno == errno.EADDRINUSE else ""
     return ConfigError(f"{what} cannot be bound: {error.strerror or error}{holder}")
 
@@ -97,7 +98,7 @@ class Acceptor:
         except OSError as error:
             what = f"listeners={listener.name}://{listener.host}:{listener.port}"
             raise cannot_bind(what, listener.port, error) from error
-        # Accepted sockets have what the listening one has.
+        # Accepted sockets inherit the options of the listening one.
         for option, key in _BUFFERS:
             size_bytes = self._config.get_int(key)
             if size_bytes != -1:

@@ -96,7 +96,7 @@ class Connection(asyncio.BufferedProtocol):
         self._sender: FileRegionSender | None = None  # of a connection that fetches
         self._parked: dict[Pending[Any], None] = {}  # in the order of their arrival
         self._blocking: Pending[Any] | None = None
-        # Of the broker's pool of memory for requests, if that is bounded.
+        # A share of the broker's memory pool for requests, if it is bounded.
         self._lease = None if table.memory is None else Lease(table.memory, self._adjust_reading)
         self._mute: asyncio.TimerHandle | None = None
         self._on_closed: Callable[[], None] | None = None
@@ -104,8 +104,8 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting: deque[bytes] = deque()
         self._queued_bytes = 0
         self._given_bytes = 0  # of responses, to the transport or its sender
-        self._taken_bytes = 0  # of those, by the peer at the last look, and when that changed
-        self._taken_ms = self.last_active_ms
+        self._taken_bytes = 0  # of those, read by the peer at the last check
+        self._taken_ms = self.last_active_ms  # when that changed
         self._writable = True
         self._reading = True
 
@@ -129,7 +129,7 @@ class Connection(asyncio.BufferedProtocol):
             self._mute.cancel()
         if self.fast_path is not None:
             self.fast_path.close()
-            self.fast_path = None  # it knows this connection
+            self.fast_path = None  # it refers to this connection
         if self._lease is not None:
             self._lease.close()
             self._lease = None
@@ -171,7 +171,7 @@ class Connection(asyncio.BufferedProtocol):
     # ours
 
     def close(self) -> None:
-        """Close after sending what is due."""
+        """Close after sending the due responses."""
         self._flush()
         if self._sender is not None:
             self._sender.close()
@@ -188,9 +188,9 @@ class Connection(asyncio.BufferedProtocol):
             self.close()
 
     def quiet_ms(self, now_ms: int) -> int:
-        """The time for which the peer has been idle. While responses wait, it is idle if it reads
-        none of their bytes, whatever it sends; otherwise if it sends nothing and no response is
-        due. A peer that has left waits for nothing. Call this regularly: bytes read since the last
+        """The time for which the peer has been idle. While responses wait, the peer is idle if it
+        reads none of their bytes, whatever it sends. Otherwise it is idle if it sends nothing and
+        no response is due, or if it has hung up. Call this regularly: bytes read since the last
         call count as activity now, as in Kafka.
         """
         unsent = self._unsent_bytes()
@@ -297,7 +297,8 @@ class Connection(asyncio.BufferedProtocol):
             self._park(request.slot, outcome, partial(self._dispatcher.encode, request.header))
 
     def _park(self, slot: int, pending: Pending[Any], encode: Callable[[Any], Any]) -> None:
-        """Wait for a response: its parts, or the way to end, as `encode` returns them."""
+        """Wait for a response. `encode` returns its parts, or another outcome that is handled
+        here."""
         self._parked[pending] = None
         if pending.blocks:
             self._blocking = pending
@@ -333,7 +334,7 @@ class Connection(asyncio.BufferedProtocol):
         if size > FLUSH_BYTES:
             if self._sender is None and self._transport is not None and has_region(parts):
                 self._sender = FileRegionSender(self._transport, WRITE_HIGH_WATER_BYTES)
-            # Only what is written tells whether the client reads (`pause_writing`).
+            # Only written bytes show whether the client reads (`pause_writing`).
             self._flush()
             if self._sender is not None:
                 self._hold(parts)
@@ -372,8 +373,8 @@ class Connection(asyncio.BufferedProtocol):
         self._adjust_reading()
 
     def _adjust_reading(self) -> None:
-        """Read while no frame waits. To pause reading during each waiting fetch would cost system
-        calls, and hide that its client has closed the connection.
+        """Read while no frame waits. A pause during each waiting fetch would cost system calls, and
+        would hide that its client has closed the connection.
         """
         wanted = not self._waiting
         if self._lease is not None:

@@ -49,13 +49,14 @@ class ConnectionLimits:
     """
 
     def __init__(self, config: KafkaConfig, descriptors: int = 0) -> None:
-        """
+        """Apply the limits of `config`.
+
         Raises:
             ConfigError: an override is no host:limit.
         """
         self.total = 0
         self.on_change: Callable[[], None] = lambda: None
-        # Runs the look-ups of names; until it is there, limits of names wait for the next `update`.
+        # Runs the look-ups of names. Until it is set, limits of names wait for the next `update`.
         self.spawn: Callable[[Coroutine[Any, Any, None]], None] | None = None
         self._of_brokers = config.inter_broker_listener
         self._sockets_max = sockets_at_most(descriptors)
@@ -73,7 +74,7 @@ class ConnectionLimits:
         """Apply the limits of the broker's configs.
 
         Raises:
-            ConfigError: one is not allowed; nothing has changed.
+            ConfigError: a value is not allowed; nothing has changed.
         """
         most, per_ip = _value(given, _MAX), _value(given, _PER_IP)
         overrides = parse_overrides(given.get(PER_IP_OVERRIDES, ""))
@@ -90,7 +91,7 @@ class ConnectionLimits:
         self.on_change()
 
     def is_protected(self, listener: str) -> bool:
-        """Whether the listener is for brokers, and clients have others."""
+        """Whether the listener is the inter-broker listener, and clients have others."""
         return listener == self._of_brokers and len(self._names) > 1
 
     @property
@@ -144,7 +145,7 @@ class ConnectionLimits:
 
 
 async def _look_up(names: Iterable[str], overrides: dict[str, int]) -> None:
-    """Add the addresses of names to overrides, for connections have addresses only."""
+    """Add the addresses of names to overrides, since connections have only addresses."""
     for name in names:
         address = await resolve(name)
         if address is None:

@@ -27,7 +27,7 @@ class OpenConnection(Protocol):
         """The time for which the peer has been idle."""
 
     def close(self) -> None:
-        """Close after sending what is buffered."""
+        """Close after sending buffered bytes."""
 
     def close_quiet(self) -> None:
         """Close because the peer was idle for too long."""

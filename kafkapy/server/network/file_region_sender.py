@@ -56,7 +56,7 @@ class FileRegionSender:
 
     def __init__(self, transport: Any, high_water_bytes: int) -> None:
         self._transport = transport
-        # None: what it writes is not what its socket sends, as over TLS and in the simulator.
+        # None if the socket does not send the written bytes as they are: TLS, and the simulator.
         socket = transport.get_extra_info("socket")
         self._is_tls = transport.get_extra_info("sslcontext") is not None
         self._fd: int | None = None if socket is None or self._is_tls else socket.fileno()

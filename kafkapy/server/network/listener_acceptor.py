@@ -30,7 +30,7 @@ DELAYED_MAX: Final = 100
 often.
 """
 _UNREAD_BYTES_MAX: Final = 1 << 16
-# What OpenSSL makes of a Kafka request, or of HTTP, where a ClientHello should be.
+# OpenSSL's reasons when it gets a Kafka request, or HTTP, instead of a ClientHello.
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 
@@ -199,8 +199,8 @@ def _end_begun(beginning: asyncio.Task[Any]) -> None:
 
 
 def _cancel_begun(task: asyncio.Task[None]) -> None:
-    """Cancel a task in the next turn. One that is cancelled before its first step never runs, so it
-    would not take back what was counted for it.
+    """Cancel a task in the next turn. A task that is cancelled before its first step never runs, so
+    its connection would stay counted.
     """
     asyncio.get_running_loop().call_soon(task.cancel)
 
@@ -210,5 +210,5 @@ def _hang_up(accepted: socket.socket) -> None:
     try:
         accepted.recv(_UNREAD_BYTES_MAX, socket.MSG_DONTWAIT)
     except OSError:
-        pass  # there are none, or the client is gone
+        pass  # no bytes were received, or the client is gone
     accepted.close()

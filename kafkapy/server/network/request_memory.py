@@ -3,8 +3,9 @@ connections (`org.apache.kafka.common.memory.SimpleMemoryPool`, not strict).
 
 A request that does not arrive in one piece takes its whole size from the pool as soon as its size
 is known, so that a request that was begun can always be read to its end. While the pool is empty,
-connections whose next request needs memory are not read. Requests that wait for others of their
-connection are in the pool too. A request that arrives whole and is handled at once takes nothing.
+connections whose next request needs memory are not read. Requests that wait for earlier ones of
+their connection are in the pool too. A request that arrives whole and is handled at once takes
+nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class RequestMemory:
                 lease.try_again()
 
     def forget(self, lease: Lease) -> None:
-        """Remove a lease from those that wait."""
+        """Remove a lease from the waiting ones."""
         self._starved.pop(lease, None)
 
 
@@ -56,8 +57,8 @@ class Lease:
         self.try_again = try_again
 
     def settle(self, awaited_bytes: int, queued_bytes: int) -> bool:
-        """Take what the arriving request and the waiting ones need. Returns whether the connection
-        may be read.
+        """Take the memory that the arriving request and the waiting ones need. Returns whether the
+        connection may be read.
         """
         if queued_bytes != self._queued_bytes:
             freed, self._queued_bytes = self._queued_bytes - queued_bytes, queued_bytes

@@ -59,7 +59,7 @@ class SaslConnection(Connection):
         self._authenticator: SaslAuthenticator | None = SaslAuthenticator(settings.mechanisms)
         self._login: SaslLogin | None = None
         self._expires_ms: int | None = None
-        self._began_ms = 0  # the renewal that is under way, or was last
+        self._began_ms = 0  # of the current or last renewal
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -86,7 +86,7 @@ class SaslConnection(Connection):
             self._authenticate(authenticator, frame)
 
     def _authenticate(self, authenticator: SaslAuthenticator, frame: memoryview) -> None:
-        if authenticator.has_failed:  # its reply waits for the delay, and the end
+        if authenticator.has_failed:  # the reply and the close wait for the delay
             return
         step = authenticator.receive(frame)
         if step is None:
@@ -123,7 +123,7 @@ class SaslConnection(Connection):
         counts = self._table.logins
         failed = counts.failed if self._login is None else counts.failed_to_renew
         failed[self.listener, mechanism] += 1
-        # What the client said may be in it: one line, and not a long one.
+        # It may contain text of the client: log one line of limited length.
         reason = " ".join((step.failure or "").split())[:REASON_CHARS_MAX]
         logger.info("Failed authentication with %s (%s)", self.peer, reason)
         slot = self._wire.take_slot()

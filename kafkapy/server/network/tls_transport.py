@@ -81,9 +81,9 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._socket: Any = None
         self._connection: asyncio.BufferedProtocol | None = None
         self._is_reading = True
-        self._is_ended = False  # by the client; nothing is to be received any more
+        self._is_ended = False  # by the client: no more bytes come
         self._is_full = False  # the socket's buffer
-        self._unread_answers = 0  # bytes, since it is
+        self._unread_answers = 0  # bytes, while the buffer is full
 
     async def handshake(self) -> None:
         """Wait until the connection is made. If this is cancelled, the socket is closed.
@@ -150,7 +150,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         error = asyncio.CancelledError() if step.cancelled() else step.exception()
         if self._state is not State.HANDSHAKE:
             return
-        self._send()  # also the alert that tells the client why
+        self._send()  # also the alert with the reason for the client
         if isinstance(error, ssl.SSLWantReadError):
             self._socket.resume_reading()
         elif error is None:
@@ -184,12 +184,12 @@ class TlsTransport(asyncio.BufferedProtocol):
                     connection.buffer_updated(filled)
             else:
                 break
-        if self._outgoing.pending:  # OpenSSL answers an update of keys, for example
+        if self._outgoing.pending:  # for example, OpenSSL's answer to an update of keys
             self._answer()
 
     def _answer(self) -> None:
-        """Send an answer of OpenSSL's own. A client may ask for one in every record, and read none
-        of them: the connection, which reads while no request waits, does not bound them.
+        """Send an answer that OpenSSL itself has made. A client may request one in every record,
+        and read none of them. The connection does not bound them: it reads while no request waits.
         """
         if self._is_full:
             self._unread_answers += self._outgoing.pending
@@ -200,8 +200,8 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._send()
 
     def _decrypt(self, buffer: Any) -> tuple[int, bool]:
-        """Fill a buffer: the number of its bytes, and whether the client ended TLS. An exception
-        costs more than a record, so it is not used to find the last one.
+        """Fill a buffer. Returns the number of bytes, and whether the client has ended TLS. An
+        exception costs more than a record, so it is not used to find the last one.
         """
         incoming, tls = self._incoming, self._tls
         size, filled = len(buffer), 0
@@ -252,8 +252,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._socket.pause_reading()
 
     def resume_reading(self) -> None:
-        """Deliver again, first what was received before the pause, in a later turn. Until then
-        the socket is not read: its end would close the connection before that.
+        """Deliver again. Bytes received before the pause are delivered first, in a later turn.
+        Until then the socket is not read: its end would close the connection before that.
         """
         self._is_reading = True
         if self._is_ended or self._incoming.pending or self._tls.pending():
@@ -267,14 +267,14 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._socket.resume_reading()
 
     def close(self) -> None:
-        """End TLS and close, after sending what is buffered. The client's end of TLS is not waited
-        for.
+        """End TLS and close, after sending buffered bytes. Does not wait for the client's end of
+        TLS.
         """
         if self._state is State.OPEN:
             try:
                 self._tls.unwrap()
             except ssl.SSLError:
-                pass  # it wants to read the client's
+                pass  # it would wait for the client's
             self._send()
         self._state = State.CLOSED
         self._socket.close()
