@@ -24,7 +24,7 @@ _INFO: Final = f"{_PREFIX}_instance_info"
 
 
 class ClientMetrics:
-    """The series of clients whose instances `telemetry` knows."""
+    """The series of the client instances in `telemetry`."""
 
     def __init__(self, telemetry: ClientTelemetry, clock: Clock) -> None:
         self.telemetry = telemetry
@@ -37,7 +37,7 @@ class ClientMetrics:
         """Decompress and read a push; this may run in another thread.
 
         Raises:
-            ApiError: INVALID_RECORD; clients stop to push.
+            ApiError: INVALID_RECORD, after which clients stop pushing.
         """
         labels = {
             "client_id": client.client_id[:LABEL_CHARS_MAX],
@@ -51,7 +51,7 @@ class ClientMetrics:
             raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from None
 
     def store(self, instance_id: Uuid, pushed: Pushed) -> None:
-        """Take the points of a push."""
+        """Store the points of a push."""
         self.expire()
         self._pushes += 1
         self._series.dropped += pushed.dropped
@@ -59,12 +59,12 @@ class ClientMetrics:
             self._series.push(instance_id, pushed.points)
 
     def expire(self) -> None:
-        """Forget clients that are silent."""
+        """Remove the series of clients that have stopped pushing."""
         if self.telemetry.expire(self._clock.monotonic_ms()):
             self._series.keep(self.telemetry.instances.keys())
 
     def collect(self) -> Iterator[Any]:
-        """The broker's own metrics of all this."""
+        """The broker's own metrics of clients and pushes."""
         telemetry = self.telemetry
         yield gauge(f"{_PREFIX}_instance_count", len(telemetry.instances))
         for name, value in (

@@ -1,7 +1,7 @@
-"""Metric families of the cluster's side of a broker: controller, replication, ZooKeeper.
+"""Metric families of a broker's part in the cluster: controller, replication, ZooKeeper.
 
-Names are those that the JMX exporter gives Kafka's beans; rates are counters. What only the acting
-controller knows is 0 elsewhere.
+Names are those that the JMX exporter gives Kafka's beans; rates are counters. Gauges of the active
+controller are 0 on other brokers.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def timer(name: str, times: RequestTimes) -> SummaryMetricFamily:
 def worst_and_mean(
     prefix: str, times: Iterable[tuple[Sequence[str], RequestTimes]]
 ) -> Iterator[GaugeMetricFamily]:
-    """Gauges `prefix_max` and `prefix_avg` of the latest times in milliseconds; NaN, as Kafka has
-    it, where there were none. `times`: (values of the labels, times)."""
+    """Gauges `prefix_max` and `prefix_avg` of the latest times in milliseconds; NaN without times,
+    as in Kafka. `times`: (values of the labels, times)."""
     rows = list(times)
     for name, of in (("max", RequestTimes.maximum), ("avg", RequestTimes.average)):
         family = gauge(f"{prefix}_{name}")

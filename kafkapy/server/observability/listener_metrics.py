@@ -1,7 +1,7 @@
 """Metric families of a broker's listeners: connections and logins (`socket-server-metrics`).
 
-Names are those that the JMX exporter gives Kafka's beans; the label `networkprocessor` has no
-counterpart, `mechanism` is ours: a SASL mechanism, or SSL for a handshake of TLS alone.
+Names are those that the JMX exporter gives Kafka's beans. The label `networkprocessor` has no
+counterpart. The label `mechanism` is not in Kafka: a SASL mechanism, or SSL for TLS without SASL.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ListenerMetrics:
     """Makes the families out of the table of connections, when scraped."""
 
     def __init__(self, names: Iterable[str], connections: ConnectionTable) -> None:
-        """`names` are those of the listeners that there are now."""
+        """`names` are those of the current listeners."""
         self._names = tuple(names)
         self._connections = connections
 

@@ -1,5 +1,5 @@
-"""Kafka's log line, `[2024-10-21 12:00:00,123] INFO message (kafka.server.KafkaServer)`, and the
-files that it goes to (`config/log4j.properties`)."""
+"""Kafka's log line, `[2024-10-21 12:00:00,123] INFO message (kafka.server.KafkaServer)`, and
+Kafka's log files (`config/log4j.properties`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkapy.server.observability.log_files import HourlyFileHandler
 # The TRACE of log4j has no name in Python.
 _LEVELS: Final = {"WARNING": "WARN", "CRITICAL": "FATAL", "Level 5": "TRACE"}
 
-# What a logger says goes to one file: that of the nearest logger above it in this table.
+# A logger writes to one file: that of its nearest ancestor in this table.
 _FILES: Final = {
     "": "server.log",
     "kafka.controller": "controller.log",

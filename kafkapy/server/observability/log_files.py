@@ -1,6 +1,6 @@
 """A log file that rolls every hour, as log4j's `DailyRollingFileAppender` with `.yyyy-MM-dd-HH`.
 
-`server.log` is the hour that runs; `server.log.2024-10-21-12` is what was said from 12:00 to 13:00.
+`server.log` has the current hour; `server.log.2024-10-21-12` has the lines from 12:00 to 13:00.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from pathlib import Path
 
 
 class HourlyFileHandler(logging.FileHandler):
-    """Appends to `path`; what an earlier hour left there is put aside before the first line.
+    """Appends to `path`. A file of an earlier hour is renamed before the first line.
 
-    Fixed: `path`. A file that cannot be written is complained of once, on stderr: a full disk must
-    not take the broker with it.
+    Fixed: `path`. A write error is reported once, on stderr: a full disk must not stop the broker.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open it, or go on with what is there.
+        """Open the file, to append to it if it exists.
 
         Raises:
-            OSError: it cannot be opened.
+            OSError: the file cannot be opened.
         """
         self._hour = _hour(path.stat().st_mtime if path.exists() else time.time())
         self._complained = False
@@ -48,7 +47,7 @@ class HourlyFileHandler(logging.FileHandler):
             sys.stderr.write(f"Cannot write {self.baseFilename}: {sys.exc_info()[1]}\n")
 
     def _roll(self, hour: str) -> None:
-        """Name what is there after its hour; the next line opens a new file."""
+        """Rename the file after its hour. The next line opens a new file."""
         if self.stream is not None:
             self.stream.close()
             self.stream = None
@@ -57,5 +56,5 @@ class HourlyFileHandler(logging.FileHandler):
 
 
 def _hour(time_s: float) -> str:
-    """The hour as the name of a file has it; text that grows with time."""
+    """The hour as in the name of a file. A later hour is a greater string."""
     return time.strftime("%Y-%m-%d-%H", time.localtime(time_s))

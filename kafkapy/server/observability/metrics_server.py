@@ -90,7 +90,7 @@ class MetricsCollector:
         for name, attribute in _TOPIC_COUNTERS:
             family = counter(f"kafka_server_brokertopicmetrics_{name}")
             counts = {t: getattr(c, attribute) for t, c in self._metrics.topics.items()}
-            # No topic is all topics together, among them those that were never served.
+            # The empty topic is all topics together, including those that were never served.
             for topic, count in {**counts, "": sum(counts.values())}.items():
                 family.add_metric([topic], count)
             yield family
@@ -155,8 +155,8 @@ class MetricsCollector:
 class MetricsServer:
     """Answers GET /metrics on the event loop.
 
-    A connection is one request and its answer, each in `LIMIT_S`, also if the client does not read.
-    There are at most `CONNECTIONS_MAX`; one more takes the place of the oldest.
+    A connection has one request and its response, each within `LIMIT_S`, even if the client does
+    not read. At `CONNECTIONS_MAX` connections, a new one replaces the oldest.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class MetricsServer:
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
     async def _page(self) -> bytes:
-        """All metrics. Those of clients may be many, so they are written in turns."""
+        """All metrics. Those of clients may be many, so they are written in slices."""
         parts = [generate_latest(self._registry)]
         pace = self._turns.pace()
         for text in self._client_metrics.text():
@@ -224,7 +224,7 @@ class MetricsServer:
             found = path.split(b"?")[0] in (b"/metrics", b"/")
             body = await self._page() if found else b"try /metrics\n"
             status = b"200 OK" if found else b"404 Not Found"
-            writer.transport.set_write_buffer_limits(0)  # all has left when it is drained
+            writer.transport.set_write_buffer_limits(0)  # `drain` waits until all is sent
             writer.write(
                 b"HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
                 b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (status, len(body), body)
@@ -240,7 +240,7 @@ class MetricsServer:
 
 
 class BrokerMetrics(NamedTuple):
-    """The place of clients' metrics, and the server of all metrics."""
+    """The metrics of clients, and the server of all metrics."""
 
     client_metrics: ClientMetrics
     server: MetricsServer
@@ -266,7 +266,7 @@ def set_up_metrics(
     clock: Clock,
     turns: Turns,
 ) -> BrokerMetrics:
-    """The metrics of these parts."""
+    """Create the metrics of these parts, and their server."""
     client_metrics = ClientMetrics(telemetry, clock)
     others = (
         ClusterMetrics(controller, replicas, metrics.zookeeper, max_lag),
