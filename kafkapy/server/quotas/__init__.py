@@ -1,1 +1,1 @@
-"""Client quotas: their values, what clients used, and how long they wait."""
+"""Client quotas: their values, the usage of clients, and their pauses."""

@@ -1,8 +1,8 @@
-"""The quotas of this broker's clients at work (`kafka.server.ClientQuotaManager`,
+"""Applies the quotas of this broker's clients (`kafka.server.ClientQuotaManager`,
 `ClientRequestQuotaManager`, `ControllerMutationQuotaManager`; KIP-13, 55, 124, 599, 612).
 
-Pure but for the clock it is given. Only who has a quota is counted: `are_set` is all that a
-request looks at where there is none. What a pause does to a connection is `throttler`'s.
+Pure, except for the given clock. Only clients with a quota are counted. Without quotas, a request
+checks only `are_set`. `throttler` applies pauses to connections.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize
 
 
 class Client(NamedTuple):
-    """A client in terms of quotas: the name of the principal, and "" without a client id."""
+    """A client as quotas identify it: the name of the principal, and the client id or ""."""
 
     user: str
     client_id: str
 
 
 def client_named(principal: str, client_id: str | None) -> Client:
-    """The client that a principal (`User:alice`) and a request's client id make."""
+    """The client with a principal (`User:alice`) and a request's client id."""
     return Client(principal.partition(":")[2], client_id or "")
 
 
 class Quota:
-    """The quotas of one kind, and what those who have one used."""
+    """The quotas of one kind, and the usage of the clients that have one."""
 
     def __init__(self, windows: Windows, at_most_ms: int | None = None) -> None:
         """No pause is longer than `at_most_ms`."""
@@ -50,17 +50,17 @@ class Quota:
         self._at_most_ms = at_most_ms
 
     def usage(self, client: Client, now_ms: int) -> Usage | None:
-        """The use by all that share a client's quota, if it has one."""
+        """The usage of all clients that share a client's quota, if it has one."""
         found = self.table.find(*client)
         return None if found is None else self._ledger.usage(*found, now_ms)
 
     def record(self, client: Client, value: float, now_ms: int) -> int:
-        """A client used `value`; how many ms it must pause."""
+        """Record that a client used `value`. Returns the ms for which it must pause."""
         usage = self.usage(client, now_ms)
         return 0 if usage is None else usage.record(value, now_ms, self._at_most_ms)
 
     def is_unused(self, client: Client, now_ms: int) -> bool:
-        """Whether the windows have no use by those who share a client's quota."""
+        """Whether the clients that share a client's quota used nothing in the windows."""
         usage = self.usage(client, now_ms)
         return usage is None or not usage.rate.rate(now_ms)
 
@@ -71,13 +71,13 @@ class Quota:
             usage.rate.record(-value, now_ms)
 
     def paused(self, client: Client, pause_ms: int, now_ms: int) -> None:
-        """A client was told to pause for what it used of this."""
+        """Record a pause of a client because of this quota."""
         usage = self.usage(client, now_ms)
         if usage is not None:
             usage.pauses.record(pause_ms, now_ms)
 
     def burst(self, client: Client) -> int | None:
-        """As much as can be used at once without a pause, if a quota bounds it."""
+        """The amount that can be used at once without a pause, if a quota limits it."""
         found = self.table.find(*client)
         if found is None or not found.per_second > 0:
             return None
@@ -85,15 +85,15 @@ class Quota:
         return int(found.per_second * (windows.num - 1) * windows.size_ms / 1000)
 
     def items(self) -> Iterator[tuple[Tags, Usage]]:
-        """Uses by entity."""
+        """Usage by entity."""
         return self._ledger.items()
 
 
 class Mutations:
-    """The remaining changes of one request to the cluster's topics (KIP-599), in partitions.
+    """The quota for one request's changes to the cluster's topics (KIP-599), in partitions.
 
-    A strict one is refused what comes after the credit is used up, and does not pause for what
-    was let through; a permissive one is refused nothing, and pauses.
+    A strict quota refuses changes after the credit is used up, and does not pause the client for
+    accepted changes. A permissive quota refuses nothing, and pauses the client.
     """
 
     def __init__(self, usage: Usage | None, strict: bool, clock: Clock) -> None:
@@ -104,10 +104,10 @@ class Mutations:
         self._told_ms = 0
 
     def charge(self, partitions: int) -> None:
-        """Ask leave to make or delete so many.
+        """Charge the creation or deletion of a number of partitions.
 
         Raises:
-            ApiError: THROTTLING_QUOTA_EXCEEDED, not now.
+            ApiError: THROTTLING_QUOTA_EXCEEDED, the credit is used up.
         """
         usage, now_ms = self._usage, self._clock.monotonic_ms()
         if usage is None:
@@ -120,11 +120,11 @@ class Mutations:
             self._is_exhausted(usage, now_ms)
 
     def pause_ms(self) -> int:
-        """The pause of the client from now on."""
+        """The rest of the client's pause."""
         return max(0, self._pause_ms - (self._clock.monotonic_ms() - self._told_ms))
 
     def _is_exhausted(self, usage: Usage, now_ms: int) -> bool:
-        """Whether there is no credit; then it is noted when there will be."""
+        """Whether the credit is used up. If so, notes the pause until there is credit again."""
         tokens = usage.bucket.tokens(usage.limit, now_ms)
         if tokens < 0 < usage.limit:
             self._pause_ms, self._told_ms = rounded(-tokens / usage.limit * 1000), now_ms
@@ -137,8 +137,8 @@ class ClientQuotas:
     def __init__(self, config: KafkaConfig, clock: Clock) -> None:
         windows = Windows(config)
         self._clock = clock
-        self.version = 0  # how often they changed
-        self.are_set = False  # those of addresses are asked for by connections only
+        self.version = 0  # the number of changes
+        self.are_set = False  # addresses excluded: only connections use theirs
         self.by_kind: Final = {
             QuotaKind.PRODUCE: Quota(windows),
             QuotaKind.FETCH: Quota(windows),
@@ -151,7 +151,7 @@ class ClientQuotas:
         """Percent of time for requests that no quota is charged for."""
 
     def update(self, entity_type: str, entity: str, configs: Mapping[str, str]) -> None:
-        """Take over the configs of `/config/users/<entity>` or `/config/clients/<entity>`.
+        """Apply the configs of `/config/users/<entity>` or `/config/clients/<entity>`.
 
         Raises:
             ConfigError: a quota is no number; nothing has changed.
@@ -164,7 +164,7 @@ class ClientQuotas:
         self.version += 1
 
     def mutations(self, client: Client, strict: bool) -> Mutations:
-        """The changes that a request of a client may make."""
+        """The quota for the changes of a client's request."""
         usage = None
         if self.are_set:
             quota = self.by_kind[QuotaKind.CONTROLLER_MUTATION]
@@ -173,7 +173,7 @@ class ClientQuotas:
 
 
 class ConnectionRates:
-    """Connection rates of addresses, a second (KIP-612)."""
+    """Connection rates of addresses, per second (KIP-612)."""
 
     def __init__(self, windows: Windows) -> None:
         self._default: int | None = None
@@ -181,7 +181,7 @@ class ConnectionRates:
         self._ledger: Ledger[str] = Ledger(windows)
 
     def set(self, address: str | None, configs: Mapping[str, str]) -> None:
-        """Take over the configs of an address, or of the default.
+        """Apply the configs of an address, or of the default.
 
         Raises:
             ConfigError: its rate is no whole number; nothing has changed.
@@ -199,7 +199,8 @@ class ConnectionRates:
             self._limits[address] = rate
 
     def connected(self, address: str, now_ms: int) -> int:
-        """An address connects: 0 if it may, or after how many ms to turn it away."""
+        """Record a connection of an address. Returns 0 if it is accepted, else the ms after which
+        it must be closed."""
         limit = self._limits.get(address, self._default)
         if limit is None:
             return 0

@@ -1,4 +1,4 @@
-"""Rates of new connections a second, to the broker and to each of its listeners (KIP-612,
+"""Rates of new connections per second, to the broker and to each of its listeners (KIP-612,
 `kafka.network.ConnectionQuotas`). No loop and no clock: times are the caller's `now_ms`."""
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ KEY: Final = "max.connection.creation.rate"
 
 
 class CreationRates:
-    """Fixed: which listener is for brokers. That one does not count for the
-    broker's rate, if there are others: clients must not keep brokers from each other."""
+    """Fixed: the inter-broker listener. If there are other listeners, it does not count for the
+    broker's rate: clients must not stop connections between brokers."""
 
     def __init__(self, config: KafkaConfig) -> None:
         self._windows = Windows(config)
@@ -27,7 +27,7 @@ class CreationRates:
         self.update(config.properties)
 
     def have(self, names: Iterable[str]) -> None:
-        """There are these listeners now; what the others did is forgotten."""
+        """Replace the set of listeners. The usage of removed listeners is dropped."""
         old, pauses = self.listeners, self._pauses_of_addresses
         self.listeners = {name: old.get(name) or Usage(self._windows) for name in names}
         self._pauses_of_addresses = {
@@ -35,10 +35,10 @@ class CreationRates:
         }
 
     def update(self, given: Mapping[str, str]) -> None:
-        """Take over the rates of the broker's configs. A listener without one has the broker's.
+        """Apply the rates of the broker's configs. A listener without one has the broker's.
 
         Raises:
-            ConfigError: a rate is no number from 0; nothing has changed.
+            ConfigError: a rate is not a number from 0 on; nothing has changed.
         """
         broker = _rate(given, KEY, BROKER_CONFIGS.keys[KEY].default)
         rates = {
@@ -50,15 +50,16 @@ class CreationRates:
             usage.limit = rates[name]
 
     def connected(self, listener: str, now_ms: int) -> int:
-        """A connection to a listener is made; after how many ms it may begin, a window at most.
+        """Record a connection to a listener. Returns the ms after which it may begin, at most a
+        window.
 
-        It counts now, and no other of the listener may be counted before it has begun.
+        The caller must not record another connection of the listener before this one has begun.
         """
         pause_ms, window_ms = 0, self._windows.size_ms
         if listener != self._of_brokers or len(self.listeners) == 1:
             pause_ms = self.broker.record(1, now_ms, window_ms)
         usage = self.listeners.get(listener)
-        if usage is None:  # it is gone, and so will be the connection
+        if usage is None:  # it was removed, and will close its connections
             return pause_ms
         pause_ms = max(pause_ms, usage.record(1, now_ms, window_ms))
         if pause_ms:
@@ -66,7 +67,7 @@ class CreationRates:
         return pause_ms
 
     def address_paused(self, listener: str, pause_ms: int, now_ms: int) -> None:
-        """An address connects to a listener too often, and was made to pause."""
+        """Record the pause of an address that connects to a listener too often."""
         if listener in self._pauses_of_addresses:
             self._pauses_of_addresses[listener].record(pause_ms, now_ms)
 

@@ -1,7 +1,7 @@
-"""Metric families of client quotas: what each that has one uses, and how long it pauses.
+"""Metric families of client quotas: the usage and the pauses of each entity with a quota.
 
 Names and labels are those that the JMX exporter gives Kafka's beans (`kafka.server:type=Produce,
-user=...,client-id=...`). Where no quota is set there are those of connections only.
+user=...,client-id=...`). Without quotas, there are only those of connections.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.server.counts.metric_table import gauge
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 
-# The bean's type, and what it calls the rate.
+# The bean's type, and its name for the rate.
 _BEANS: Final = {
     QuotaKind.PRODUCE: ("produce", "byte_rate"),
     QuotaKind.FETCH: ("fetch", "byte_rate"),
@@ -27,7 +27,7 @@ _SOCKETS: Final = "kafka_server_socketservermetrics"
 
 
 class QuotaMetrics:
-    """Makes the families out of what was used, when scraped."""
+    """Makes the families out of the recorded usage, when scraped."""
 
     def __init__(self, quotas: ClientQuotas, clock: Clock) -> None:
         self._quotas = quotas

@@ -1,8 +1,8 @@
-"""Use of quotas, and the pause of a client that is beyond one
+"""Usage of quotas, and the pause of a client that exceeds one
 (`ClientQuotaManager`, `QuotaUtils`; KIP-13).
 
-No loop and no clock: times are the caller's `now_ms`. A quota that is not above zero has no pause
-that could be computed, and has none in Kafka either, save where pauses are bounded.
+No loop and no clock: times are the caller's `now_ms`. For a quota of 0 or less, no pause can be
+computed. As in Kafka, there is none then, except where pauses are bounded.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS = 30_000, 2
 
 
 def pause_of(rate: float, limit: float, span_ms: int, at_most_ms: int | None = None) -> int:
-    """The ms in which a rate over `span_ms` that is beyond its limit comes back to it, if
-    nothing more happens; 0 if it is within, or if that cannot be said."""
+    """The ms until a rate over `span_ms` that exceeds its limit returns to it without further use.
+    0 if the rate is within the limit, or if the time cannot be computed."""
     if rate <= limit:
         return 0
     if limit == 0:
@@ -37,14 +37,14 @@ def pause_of(rate: float, limit: float, span_ms: int, at_most_ms: int | None = N
 
 
 def rounded(pause_ms: float) -> int:
-    """A pause as it goes on the wire."""
+    """A pause in whole ms, as responses contain it."""
     if not pause_ms > 0:  # NaN too
         return 0
     return PAUSE_MS_MAX if pause_ms >= PAUSE_MS_MAX else math.floor(pause_ms + 0.5)
 
 
 def average_of_pauses() -> SampledStat:
-    """To write pauses down in, for the metrics."""
+    """A record of pauses, for the metrics."""
     return SampledStat(_AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS)
 
 
@@ -57,7 +57,7 @@ class Windows:
 
 
 class Usage:
-    """One entity's use, its quota a second, and its pauses."""
+    """One entity's usage, its quota per second, and its pauses."""
 
     __slots__ = ("bucket", "last_ms", "limit", "pauses", "rate")
 
@@ -69,15 +69,15 @@ class Usage:
         self.last_ms = 0
 
     def record(self, value: float, now_ms: int, at_most_ms: int | None = None) -> int:
-        """`value` was used; the pause in ms that this makes, `at_most_ms` long."""
+        """Record that `value` was used. Returns the resulting pause in ms, at most `at_most_ms`."""
         self.rate.record(value, now_ms)
         span_ms = self.rate.span_ms(now_ms)
         return pause_of(self.rate.rate(now_ms), self.limit, span_ms, at_most_ms)
 
 
 class Ledger(Generic[K]):
-    """The usages of those who have a quota, until they were quiet for an hour. Beyond `USAGES_MAX`
-    the quarter that was quiet for longest is forgotten.
+    """The usages of entities with a quota, until they are inactive for an hour. At `USAGES_MAX`
+    usages, the quarter that was inactive for longest is dropped.
     """
 
     def __init__(self, windows: Windows) -> None:
@@ -86,7 +86,7 @@ class Ledger(Generic[K]):
         self._swept_ms = 0
 
     def usage(self, key: K, limit: float, now_ms: int) -> Usage:
-        """The recorded use of an entity, whose quota is `limit` a second now."""
+        """The recorded usage of an entity, with its current quota of `limit` per second."""
         usage = self._usages.get(key)
         if usage is None:
             self._sweep(now_ms)
@@ -96,11 +96,11 @@ class Ledger(Generic[K]):
         return usage
 
     def items(self) -> Iterator[tuple[K, Usage]]:
-        """All that is written down."""
+        """All recorded usages."""
         return iter(self._usages.items())
 
     def _sweep(self, now_ms: int) -> None:
-        """The quiet ones are looked for at most once an hour, for there may be many."""
+        """Drop inactive usages. The search takes place at most once an hour: there may be many."""
         if now_ms - self._swept_ms >= QUIET_MS:
             self._swept_ms = now_ms
             fresh_ms = now_ms - QUIET_MS
