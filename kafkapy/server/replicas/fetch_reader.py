@@ -59,9 +59,9 @@ class FetchReader:
         purgatory = self._replicas.fetch_purgatory
         keys: list[Hashable] = [wait.partition.topic_partition for wait in waits]
         if params.is_from_follower:
-            keys.append(params.replica_id)  # a leader that begins calls its followers
+            keys.append(params.replica_id)  # a new leader answers them
             if params.min_bytes <= 1 and not _changed(waits):
-                # There is not one byte, or it would have been read. (A consumer's offset may lie
+                # No byte is available, or it would have been read. (A consumer's offset may lie
                 # beyond the high watermark, which is answered at once.)
                 purgatory.watch(operation, keys)
                 return operation
@@ -81,7 +81,7 @@ class FetchReader:
             taken += sum(row.size_bytes for row in rows)
             is_due = is_due or waits is None
             results += rows
-            # The turns that follow may close the files.
+            # Other work before the next slice may close the files.
             hold_regions([row.records for row in rows])
             yield ROW_UNITS * len(few)
         if not is_due:
@@ -175,7 +175,7 @@ class FetchReader:
                 for partition, wanted in zip(readable, plan, strict=True)
             ]
         except ApiError:
-            return results, None  # what there is; the client retries
+            return results, None  # the rows so far; the client retries
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
             return self._read(params, plan, is_first=False, taken=taken)
@@ -205,7 +205,7 @@ class FetchReader:
                 nearest = self._nearest(params, partition, wanted)
                 if nearest is not None:
                     return nearest, None
-            # Without a limit, which is the rule, no call: a session may have 10,000 partitions.
+            # No call without a limit, the usual case: a session may have 10,000 partitions.
             held_back = replicas.quotas.leader.limit is not None and self._is_held_back(
                 params, partition
             )
@@ -273,9 +273,9 @@ class FetchReader:
 
 
 def _changed(waits: Sequence[FetchWait]) -> list[FetchWait]:
-    """The partitions that have new records since they were read, or are served no more. The
+    """The partitions that have new records since they were read, or are no longer served. The
     follower's position in a partition may commit a record, after which a coordinator appends
-    another one, and that may find that a log directory fails."""
+    another one. That append may detect a failed log directory."""
     return [
         wait
         for wait in waits

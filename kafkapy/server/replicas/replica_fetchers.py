@@ -72,7 +72,7 @@ class ReplicaFetchers:
         """Start to fetch a partition from its leader, or wait until the leader is known."""
         topic_partition = partition.topic_partition
         self.unfollow(topic_partition)
-        if not partition.is_served:  # its disk failed when one before it was to be followed
+        if not partition.is_served:  # its disk failed before, in the same request
             return
         endpoint = self._endpoint(partition.leader_id)
         if endpoint is None:
@@ -144,7 +144,7 @@ class ReplicaFetchers:
 
 
 class _FetcherTask:
-    """One connection to a leader, and the loop over it."""
+    """One connection to a leader, and its fetch loop."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class _FetcherTask:
         self._replicas = replicas
         self._clock = clock
         self._wake = asyncio.Event()
-        self._pause: asyncio.Future[None]  # done when the fetches do not go on by themselves
+        self._pause: asyncio.Future[None]  # done when a response sends no next fetch
         self._client = NodeClient(
             endpoint.host,
             endpoint.port,
@@ -223,7 +223,7 @@ class _FetcherTask:
                 self._reset()
             else:
                 self._take(fetch, answer(fetch, outcome))
-                if pause.done():  # the answer stopped this fetcher: a disk failed, say
+                if pause.done():  # the response stopped this fetcher, for example by a disk failure
                     return
                 if not self.fetcher.out_of_range and self._fetch():
                     return
@@ -232,7 +232,7 @@ class _FetcherTask:
         except Exception as fault:
             if not pause.done():
                 pause.set_exception(fault)  # the task logs it
-            raise  # and the connection
+            raise  # ends the connection
 
     async def _rest(self) -> None:
         """Wait until a partition is added, or a delayed one is due."""

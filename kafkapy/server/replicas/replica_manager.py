@@ -46,14 +46,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.server.ReplicaManager")
 
 Overrides = Mapping[str, str]
-# Rows of one LeaderAndIsr between which others have their turn; they share the waits for the disk.
+# Rows of one request that are applied together, to share the waits for the disk. Other work on the
+# loop runs in between.
 _AT_A_TIME: Final = 200
 _OFFLINE: Final = ErrorCode.KAFKA_STORAGE_ERROR
 _IS_OFFLINE: Final = "as the local replica for the partition is in an offline log directory"
 
 
 class _Repetition(ApiError):
-    """The controller repeated a command: the row is refused, which is no fault."""
+    """A row is refused because the controller has repeated it. This is not a fault."""
 
 
 class _Applied(NamedTuple):
@@ -115,7 +116,7 @@ class ReplicaManager:
 
     @property
     def live_brokers(self) -> Mapping[int, BrokerInfo]:
-        """Update the live brokers, as the controller lists them."""
+        """The live brokers, as the controller lists them."""
         return self._metadata.image.brokers
 
     def is_live(self, broker_id: int) -> bool:
@@ -227,7 +228,7 @@ class ReplicaManager:
             self.checked(partition)
         elif self.delete_records_purgatory.size:
             # Its log start offset may have moved. A fetch waits for no follower's position: with
-            # thousands of partitions in a session, looking for each would cost their square.
+            # thousands of partitions in a session, a check for each would be quadratic.
             self.delete_records_purgatory.check(partition.topic_partition)
         if broker_id not in partition.isr:
             change = partition.propose_expansion(broker_id, broker_epoch)
@@ -292,11 +293,10 @@ class ReplicaManager:
             self.checked(partition)
 
     def ask_for_replicas(self) -> None:
-        """If replicas could not be hosted, or led, because descriptors were short, notify the
-        controller.
+        """Notify the controller if replicas could not be hosted or led for lack of descriptors.
 
-        It holds them for offline, as those of a failed directory, until it sends LeaderAndIsr
-        again. (Kafka's broker fails the directory, and recovers when it is restarted.)
+        The controller considers them offline, like those of a failed directory, until it sends
+        LeaderAndIsr again. (Kafka's broker fails the directory, and recovers when it is restarted.)
         """
         if self._lacks_files:
             self._lacks_files = False
@@ -311,7 +311,7 @@ class ReplicaManager:
     # commands of the controller
 
     def is_stale_controller(self, controller_epoch: int) -> bool:
-        """Whether a newer controller has sent a command. Remembers the newest epoch."""
+        """Whether a newer controller has sent a command. Stores the newest epoch."""
         if controller_epoch < self.controller_epoch:
             return True
         self.controller_epoch = controller_epoch
@@ -371,7 +371,8 @@ class ReplicaManager:
         return served
 
     def _call_followers(self, began: Iterable[Partition]) -> None:
-        """Make followers fetch the partitions that this broker leads from now on."""
+        """Answer the waiting fetches of followers, so that they fetch partitions with a new
+        leader."""
         now_ms = self._clock.monotonic_ms()
         followers: set[int] = set()
         for partition in began:
@@ -399,7 +400,7 @@ class ReplicaManager:
             self.log_dir_failed(failure)
             return _OFFLINE
         except ConfigError as problem:
-            # Whatever wrote the topic's configs did not check them: it costs that topic alone.
+            # The topic's configs were stored without a check. Only this topic is affected.
             logger.error("Cannot host %s: %s", row.topic_partition, problem)
             return ErrorCode.INVALID_CONFIG
         if done is not None:
@@ -407,7 +408,7 @@ class ReplicaManager:
         return ErrorCode.NONE
 
     def _apply(self, row: LeaderAndIsrPartition, overrides: Overrides) -> _Applied | None:
-        """Apply one row; None if it only names the topic's id."""
+        """Apply one row. Returns None if the row only adds the topic's id."""
         partition = self.partitions.get(row.topic, {}).get(row.partition)
         if partition is not None and partition.topic_id.is_zero and not row.topic_id.is_zero:
             self.log_manager.get_or_create_log(row.topic_partition, row.topic_id, {}, False)
@@ -426,9 +427,9 @@ class ReplicaManager:
         return _Applied(partition, row, before, is_new_epoch)
 
     def _announce(self, done: _Applied, log: CommandLog) -> None:
-        """Notify waiting requests, fetchers and coordinators. The leader epoch is on disk by
-        now. A request that is answered may find that the disk fails: its replicas are neither led
-        nor followed then.
+        """Notify waiting requests, fetchers and coordinators. The leader epoch is already on disk.
+        The answer of a request may detect a failed disk, whose replicas are then neither led nor
+        followed.
         """
         partition, leads = done.partition, done.partition.is_leader
         if not partition.is_served:
@@ -447,7 +448,8 @@ class ReplicaManager:
     def _check_leader_and_isr(
         self, row: LeaderAndIsrPartition, partition: Partition | None
     ) -> None:
-        """
+        """Check whether a row may be applied.
+
         Raises:
             ApiError: the row is refused, with the reason in the words of Kafka's log.
         """
@@ -488,7 +490,7 @@ class ReplicaManager:
         except StorageShortage:
             raise
         except (ApiError, LogDirFailure) as failure:
-            # It is in an offline directory, or cannot be created: it cannot be served.
+            # The log is in an offline directory, or cannot be created: it cannot be served.
             if not isinstance(failure, ApiError) or failure.code is _OFFLINE:
                 self.offline.add(row.topic_partition)
             raise
@@ -528,8 +530,8 @@ class ReplicaManager:
     def _stop_together(
         self, rows: Sequence[StopReplicaPartition], log: CommandLog, result: CommandResult
     ) -> None:
-        """Stop some replicas. Deletions are durable before they are answered: the controller then
-        forgets the topic, and a log that came back after a power cut would stay."""
+        """Stop some replicas. Deletions are durable before the response: after it, the controller
+        removes the topic, and a log that came back after a power failure would stay."""
         log_dirs: dict[TopicPartition, str] = {}
         with self.log_manager.together():
             for row in rows:
@@ -555,8 +557,9 @@ class ReplicaManager:
                 result.partition_errors[topic_partition] = _OFFLINE
 
     def _mark_half_deleted(self, topic_partition: TopicPartition) -> None:
-        """Mark a log that is served no more, but may be back with its disk, as offline. The
-        controller asks again after a lost answer, and must not hear that it is deleted.
+        """Mark a log as offline that is no longer served, but may come back with its disk. The
+        controller sends the request again after a lost response, and the next response must not say
+        that the log is deleted.
         """
         if self.log_manager.get_log(topic_partition) is None:
             self.offline.add(topic_partition)
@@ -581,7 +584,7 @@ class ReplicaManager:
                 partition.is_leader = False
                 self.on_leadership(partition, False)
             self.checked(partition)
-            if not partition.is_served:  # a request that was answered found that the disk fails
+            if not partition.is_served:  # the answer of a request has detected a failed disk
                 raise ApiError(_OFFLINE, _IS_OFFLINE)
         if not row.delete:
             return

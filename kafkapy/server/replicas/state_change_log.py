@@ -25,7 +25,7 @@ _logger = logging.getLogger("state.change.logger")
 class CommandLog:
     """Logs the outcome of one control request.
 
-    Fixed: the broker, the command, the correlation id of the request that brought it.
+    Fixed: the broker, the command, the correlation id of its request.
     """
 
     __slots__ = ("_command", "_correlation_id", "_epoch", "_prefix", "_what")
