@@ -1,1 +1,1 @@
-"""A request on its way: its context, its outcomes, and the turns that large ones take."""
+"""Handling of requests: outcomes, background tasks, and the slices of large requests."""

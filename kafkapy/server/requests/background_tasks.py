@@ -11,13 +11,13 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 class BackgroundTasks:
-    """Tasks that nobody awaits; they are kept until they end."""
+    """Tasks that are not awaited. References to them are kept until they end."""
 
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` in the background; its failure is logged, never lost."""
+        """Run `work` in the background. A failure is logged."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks[task] = None
         task.add_done_callback(self._finished)
@@ -28,7 +28,7 @@ class BackgroundTasks:
             logger.error("A background task failed", exc_info=task.exception())
 
     async def cancel(self) -> None:
-        """End what still runs in the background."""
+        """Cancel the running tasks, and wait until they have ended."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -1,12 +1,11 @@
 """The outcomes of a handler.
 
-A handler is a function of a context and a request. It returns the response; or a `Pending` which
-it, or whoever it handed it to, completes later; or `NO_RESPONSE` (a produce with acks=0). A handler
-whose work grows with the rows of its request is a generator function (`Work`): see `turns`. So may
-be the function that makes the response of a `Pending`. One that waits for ZooKeeper or the
-controller returns a coroutine (`Later`), which runs in the background
-(`handler_table.in_background`). The place of the answer on the connection is fixed when the handler
-is called.
+A handler is a function of a context and a request. It returns the response, a `Pending` that is
+completed later, or `NO_RESPONSE` (a produce with acks=0). If its work grows with the rows of the
+request, the handler is a generator function (`Work`, see `turns`). The function that makes the
+response of a `Pending` may also be one. A handler that waits for ZooKeeper or the controller
+returns a coroutine (`Later`), which runs in the background (`handler_table.in_background`). The
+position of the response on the connection is fixed when the handler is called.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ ANONYMOUS: Final = "User:ANONYMOUS"
 
 
 class Elsewhere(NamedTuple):
-    """Work for another thread: the work that yields it goes on when that is done. If
-    `may_drop`, it is not begun when nobody waits for the answer any more."""
+    """A function for another thread. The work that yields it continues when the function has
+    returned. With `may_drop`, the function is not called if its connection is closed before."""
 
     function: Callable[[], object]
     may_drop: bool
@@ -50,11 +49,13 @@ own."""
 class Pending(Generic[R_co]):
     """A response that will come later.
 
-    `blocks` keeps the connection from handling further requests meanwhile, as Kafka does for every
-    request. Here only fetches, whose responses are large, commits of offsets, which clients may
-    fetch at once, and requests handled in slices need it.
-    `seconds` is the time of the event loop that the slices took. Once done it keeps nobody alive:
-    the callbacks know the request and it them, which only the garbage collector would undo.
+    `blocks` stops the connection from handling further requests meanwhile, as Kafka does for every
+    request. Here only three kinds need it: fetches, whose responses are large; commits of offsets,
+    which clients may fetch at once; and requests handled in slices.
+
+    `seconds` is the time that the slices took on the event loop. A completed `Pending` drops its
+    callbacks: request and callbacks refer to each other, and only the garbage collector would free
+    this cycle.
 
     Its type is covariant: code that passes on a `Pending` of any message does not complete it.
     """
@@ -70,7 +71,7 @@ class Pending(Generic[R_co]):
         self._on_complete: Callable[[Completion[R_co]], None] | None = None
 
     def complete(self, response: Completion[R_co]) -> None:
-        """Give the response; later calls are ignored, for a timeout may race with the answer."""
+        """Set the response. Later calls are ignored, since a timeout may race with the response."""
         if self.done:
             return
         self.done = True
@@ -93,14 +94,14 @@ class Pending(Generic[R_co]):
             outcome.when_complete(self.complete)
 
     def when_complete(self, callback: Callable[[Completion[R_co]], None]) -> None:
-        """Run `callback(response)` when there is one: at once if there already is."""
+        """Call `callback(response)` when it is completed, or at once if it already is."""
         if self.done:
             callback(self.response)
         else:
             self._on_complete = callback
 
     def abandon(self) -> None:
-        """The connection is gone: nobody waits for the response."""
+        """Drop the response, because the connection is closed."""
         if not self.done:
             self.done = True
             callback, self._on_complete, self.on_abandon = self.on_abandon, None, None
@@ -109,7 +110,7 @@ class Pending(Generic[R_co]):
 
 
 class NoResponse(Enum):
-    """The type of `NO_RESPONSE`: of an enum, so that `is` tells it apart for a type checker."""
+    """The type of `NO_RESPONSE`. It is an enum so that type checkers understand `is`."""
 
     NO_RESPONSE = "no response"
 
@@ -144,8 +145,8 @@ def then(outcome: Handled[M], change: Callable[[M], Handled[N]]) -> Handled[N]: 
 
 
 def then(outcome: Handled[Any], change: Callable[[Any], Handled[N]]) -> Handled[N]:
-    """The outcome of a handler with `change` made of its response, now or when it comes. A
-    `change` of many rows returns work, which runs in slices."""
+    """The outcome of a handler with `change` applied to its response, now or later. A `change` of
+    many rows returns work, which runs in slices."""
     if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
         return outcome
     if not isinstance(outcome, Pending):

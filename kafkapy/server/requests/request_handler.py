@@ -39,20 +39,21 @@ UNKNOWN_SOFTWARE: Final = ("unknown", "unknown")
 
 
 class FastPath(Protocol):
-    """Handles the requests of one connection that are like one before; `times` counts them."""
+    """Handles requests of one connection that are like an earlier one. `times` counts them."""
 
     times: RequestTimes
 
     def handle(self, frame: memoryview) -> bytes | Reply | None:
-        """The encoded response, a `Pending` of one, or None: not one of those, nothing done."""
+        """The encoded response, or a `Pending` of one. None if the request is not like the earlier
+        one; then nothing is done."""
 
     def close(self) -> None:
-        """The connection is gone."""
+        """Release resources after the connection has closed."""
 
 
 class Caller(Protocol):
-    """A connection, as who handles its requests sees it. `principal` is `User:alice`, `peer` the
-    client's address and port; `client_software` the name and version that ApiVersions had.
+    """A connection, as seen by request handlers. `principal` is `User:alice`, `peer` the client's
+    address and port, `client_software` the name and version in ApiVersions.
     """
 
     listener: str
@@ -64,17 +65,18 @@ class Caller(Protocol):
     fast_path: FastPath | None
 
     def mute(self, pause_ms: int) -> None:
-        """Handle nothing of it for so long."""
+        """Stop handling requests of this connection for `pause_ms`."""
 
     def when_closed(self, step: Callable[[], None]) -> None:
-        """Call this once when the connection has ended, or at once if it has. There is one."""
+        """Call `step` once when the connection has closed, or at once if it already has. A
+        connection has one step."""
 
 
 class RequestHandler(Protocol):
     """Handles the requests of all connections."""
 
     def dispatch(self, connection: Caller, request: Request) -> Reply:
-        """The encoded response, a `Pending` of a response, or how to end.
+        """The encoded response, a `Pending` of a response, `NO_RESPONSE` or `CLOSE_CONNECTION`.
 
         Raises:
             ProtocolViolation: it is no request; the connection closes.
@@ -83,7 +85,9 @@ class RequestHandler(Protocol):
     def repeat(
         self, connection: Caller, fast_path: FastPath, frame: memoryview
     ) -> bytes | Reply | None:
-        """The same on the connection's fast path; None, and nothing done, if it must not."""
+        """Handle a request on the connection's fast path. None if it cannot be used; then nothing
+        is done."""
 
     def encode(self, header: RequestHeader, response: Encodable) -> Reply | ProtocolViolation:
-        """A response as bytes, now or later; endings pass through."""
+        """Encode a response, now or later. Outcomes that are not responses are returned as they
+        are."""

@@ -1,13 +1,13 @@
 """Runs the work of large requests in slices, one slice a turn of the event loop.
 
-Everything is served by one event loop: 50,000 rows that a request handles in one go are half a
-second in which no other client is answered. Work that grows with a request is a generator. It
-yields what the step before cost, in units of about a microsecond of processor time, and is
-suspended when a slice is used up. Between two slices the loop serves the other connections.
+One event loop serves all connections. A request that handled 50,000 rows at once would block all
+other clients for half a second. So work that grows with a request is a generator. It yields the
+cost of the previous step, in units of about a microsecond of processor time, and is suspended when
+a slice is used up. Between two slices the loop serves the other connections.
 
-Large requests take their turns first in, first out, so that one of them at a time holds memory for
-its rows, however many clients send them. Units are counted, not measured: the same requests are cut
-at the same places on every machine.
+Large requests take their turns first in, first out, so that only one of them at a time holds memory
+for its rows, however many clients send them. Units are counted, not measured: the same requests are
+split at the same places on every machine.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ CHANGE_UNITS: Final = 200
 
 
 class Turns:
-    """Of one event loop. `units_max` is the most that one slice has cost, for tests and metrics."""
+    """The turns of one event loop. `units_max` is the highest cost of a slice so far, for tests and
+    metrics."""
 
     def __init__(self) -> None:
         self._waiting: deque[_Job | asyncio.Future[None]] = deque()
@@ -82,9 +83,9 @@ class Turns:
     def queue(
         self, work: Work[Outcome[R] | ProtocolViolation], may_drop: bool = False
     ) -> Pending[R]:
-        """Begin `work` when its turn comes. Its connection waits: its requests are in order. If
-        `may_drop`, it is not begun when nobody waits for the answer any more: who sends large
-        requests and goes away leaves no work behind."""
+        """Queue `work` for its first turn. Its connection waits, since its requests are in order.
+        With `may_drop`, work is not begun if its connection is closed before: a client that sends
+        large requests and disconnects leaves no work behind."""
         job = _Job(work)
         if may_drop:
             job.pending.on_abandon = job.drop
@@ -96,7 +97,7 @@ class Turns:
         return Pace(self)
 
     async def turn(self) -> None:
-        """Wait for the next turn that is free."""
+        """Wait for the next free turn."""
         turn = asyncio.get_running_loop().create_future()
         self._add(turn)
         await turn
@@ -166,7 +167,7 @@ class Turns:
         loop.run_in_executor(self._threads, elsewhere.function).add_done_callback(done)
 
     def close(self) -> None:
-        """Do no more; do not wait for what the other thread does."""
+        """Drop all waiting work. Does not wait for the other thread."""
         self._waiting.clear()
         self._elsewhere.clear()
         self._is_closed = True
@@ -175,7 +176,7 @@ class Turns:
 
 
 class _Job:
-    """One request's work, and who waits for it."""
+    """One request's work and the `Pending` of its result."""
 
     __slots__ = ("_is_begun", "_work", "done_elsewhere", "is_finished", "pending", "units")
 
@@ -188,12 +189,12 @@ class _Job:
         self.units = 0  # of the last slice
 
     def drop(self) -> None:
-        """Do not begin."""
+        """Close the work if it has not begun."""
         if not self._is_begun:
             self._work.close()
 
     def run_slice(self) -> Elsewhere | None:
-        """Go on for one slice, or until something is to be done elsewhere."""
+        """Continue the work for one slice, or until it yields an `Elsewhere`, which is returned."""
         self.units = 0
         self._is_begun = True
         work = self._work
@@ -222,7 +223,7 @@ class _Job:
 
 
 def pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
-    """Rows for what handles a list in one go: a few at a time."""
+    """The rows in pieces of at most `ROWS_AT_ONCE`, for code that handles a list at once."""
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield rows[start : start + ROWS_AT_ONCE]
 
@@ -237,7 +238,7 @@ class Pace:
         self._units = 0
 
     async def spend(self, units: int) -> None:
-        """Count what was done; wait for the next turn when a slice is used up."""
+        """Count the units of the last step. Waits for the next turn when a slice is used up."""
         self._units += units
         if self._units >= SLICE_UNITS:
             self._units = 0
@@ -245,8 +246,8 @@ class Pace:
 
 
 def elsewhere(function: Callable[[], R], may_drop: bool = False) -> Work[R]:
-    """The result of `function`, which another thread calls. It must not touch what the event loop
-    touches. `may_drop` as for `Turns.queue`."""
+    """The result of `function`, which another thread calls. It must not use objects that the event
+    loop uses. `may_drop` as for `Turns.queue`."""
     done: asyncio.Future[R] = yield Elsewhere(function, may_drop)
     try:
         return done.result()
@@ -257,7 +258,7 @@ def elsewhere(function: Callable[[], R], may_drop: bool = False) -> Work[R]:
 
 
 async def finish(work: Work[R], pace: Pace) -> R:
-    """The result of `work`, for a coroutine. It does nothing elsewhere."""
+    """The result of `work`, for a coroutine. The work must not yield an `Elsewhere`."""
     try:
         while True:
             cost = next(work)
@@ -282,7 +283,8 @@ def finished(outcome: Work[R]) -> R: ...
 
 
 def finished(outcome: object) -> object:
-    """The outcome of a handler whose work is done in one go: for callers that are not a client."""
+    """The outcome of a handler, with all its work done at once. For callers that are not
+    clients."""
     if not isinstance(outcome, Generator):
         return outcome
     try:
