@@ -1,5 +1,5 @@
-"""The delegation tokens that this broker knows, kept by the change notifications: what SCRAM logs
-in with and what is described (`DelegationTokenCache`)."""
+"""This broker's cache of delegation tokens, kept current by change notifications. SCRAM logins and
+DescribeDelegationToken use it (`DelegationTokenCache`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.security.sasl.server import TokenCredential, TokenOf
 
 
 class DelegationTokens:
-    """Tokens by id and by HMAC. Fixed: the brokers' secret, empty where there are no tokens."""
+    """Tokens by id and by HMAC. Fixed: the brokers' secret, empty if tokens are disabled."""
 
     def __init__(self, secret: bytes, clock: Clock) -> None:
         self._secret = secret
@@ -26,16 +26,16 @@ class DelegationTokens:
 
     @property
     def are_enabled(self) -> bool:
-        """Whether there are tokens at all (`tokenAuthEnabled`)."""
+        """Whether delegation tokens are enabled (`tokenAuthEnabled`)."""
         return bool(self._secret)
 
     def put(self, token: TokenInformation) -> None:
-        """A token is new, or another now."""
+        """Add or replace a token."""
         self._tokens[token.token_id] = token
         self._ids[self.hmac(token.token_id)] = token.token_id
 
     def remove(self, token_id: str) -> None:
-        """A token is gone, if it was there."""
+        """Remove a token, if it exists."""
         if self._tokens.pop(token_id, None) is not None:
             del self._ids[self.hmac(token_id)]
             for mechanism in MECHANISMS:
@@ -50,7 +50,7 @@ class DelegationTokens:
         return self._tokens.get(token_id)
 
     def id_of(self, hmac: bytes) -> str | None:
-        """The id of the token that an HMAC is of."""
+        """The id of the token with an HMAC."""
         return self._ids.get(hmac)
 
     def hmac(self, token_id: str) -> bytes:
@@ -58,7 +58,7 @@ class DelegationTokens:
         return token_hmac(token_id, self._secret)
 
     def of(self, mechanism: str) -> TokenOf:
-        """The look-up of who logs in by a mechanism."""
+        """The look-up of tokens for logins with a mechanism."""
         return partial(self._find, mechanism)
 
     def _find(self, mechanism: str, token_id: str) -> TokenCredential | None:
@@ -70,11 +70,12 @@ class DelegationTokens:
         return TokenCredential(owner, self._credential(mechanism, token_id), lifetime_ms)
 
     def _credential(self, mechanism: str, token_id: str) -> ScramCredential:
-        """Made by the first login, for it takes milliseconds and most tokens are used elsewhere."""
+        """The SCRAM credential of a token. Computed at the first login: it takes milliseconds, and
+        most tokens are used at other brokers."""
         known = self._credentials.get((mechanism, token_id))
         if known is None:
             scram = MECHANISMS[mechanism]
-            # Passwords are HMACs, no two alike: a salt has nobody to protect.
+            # Passwords are HMACs and all differ, so the salt need not be random.
             salt = hashlib.sha256(token_id.encode()).digest()
             password = to_base64(self.hmac(token_id))
             salted = scram.salted(password, salt, ITERATIONS_MIN)

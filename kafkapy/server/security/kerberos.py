@@ -1,8 +1,9 @@
-"""SASL/GSSAPI of a broker: the key by which its listeners know Kerberos' clients, and
-its own tickets for other brokers.
+"""SASL/GSSAPI of a broker: the key with which its listeners authenticate Kerberos clients, and its
+own tickets for other brokers.
 
-A client's login is a matter of the keytab and the processor alone (the KDC is not asked), and so is
-done in the event loop. This broker's own may ask the KDC, and is begun in a thread (`sasl_link`).
+A client's login needs only the keytab and processor time, and no request to the KDC, so it runs on
+the event loop. This broker's own login may need a request to the KDC, so it begins in a thread
+(`sasl_link`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def accepting(properties: PrefixedProperties) -> Callable[[], SaslServer]:
         ConfigError: names the property and what is wrong with it.
     """
     login = keytab_login(properties)
-    # Imported only where it is asked for: most brokers have no Kerberos.
+    # Imported only when needed: most brokers have no Kerberos.
     from kafkapy.security.kerberos.gss_library import Acceptor, check_library, default_realm
 
     check_library(f"{login.key} for GSSAPI")
@@ -50,7 +51,7 @@ def _begin(acceptor: Acceptor, names: LocalNames) -> SaslServer:
 
 
 class OwnLogin:
-    """This broker as a client of others. What blocks belongs in its `thread`."""
+    """This broker's login with other brokers. Blocking calls belong in its `thread`."""
 
     def __init__(self, properties: PrefixedProperties) -> None:
         """Raises ConfigError: names the property and what is wrong with it."""
@@ -59,7 +60,7 @@ class OwnLogin:
         from kafkapy.security.kerberos.gss_library import Initiator
 
         login = kerberos_login(properties)
-        # Its own: where the KDC does not answer, nothing else waits for it.
+        # A separate thread: if the KDC does not respond, no other work waits for it.
         self.thread = ThreadPoolExecutor(1, "kafkapy-kerberos")
         self._key = login.key
         self._initiator: Initiator = Initiator(login)
@@ -69,7 +70,7 @@ class OwnLogin:
         return gssapi_conversation(partial(self._initiator.begin, host))
 
     def check(self) -> None:
-        """Ask for a ticket, and block. Raises ConfigError: there is none to be had."""
+        """Request a ticket, and block. Raises ConfigError if the request fails."""
         try:
             self._initiator.check()
         except GssFailed as failed:

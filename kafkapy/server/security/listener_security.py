@@ -1,7 +1,8 @@
 """The security of a listener: its TLS context, its SASL mechanisms and the names of its users.
 
-All of it is made, and every fault told, before anything starts. `listener.name.<name>.<key>` wins
-over `<key>`, and `listener.name.<name>.<mechanism>.<key>` over both.
+All settings are created, and all errors raised, before anything starts.
+`listener.name.<name>.<key>` has precedence over `<key>`, and
+`listener.name.<name>.<mechanism>.<key>` over both.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class SaslSettings(NamedTuple):
 
 
 class ListenerSecurity(NamedTuple):
-    """`tls` and `sasl` are None where the listener's protocol has none."""
+    """The security of one listener. `tls` and `sasl` are None if its protocol does not use them."""
 
     tls: ListenerTls | None
     sasl: SaslSettings | None
@@ -111,7 +112,7 @@ def listener_security(
 
 
 def _tls(config: KafkaConfig, listener: Listener, properties: PrefixedProperties) -> ListenerTls:
-    # Imported only where it is asked for, with `ssl`.
+    # Imported only when needed, with `ssl`.
     from kafkapy.server.security.listener_tls import ListenerTls
 
     key = properties.key("ssl.client.auth")
@@ -119,7 +120,7 @@ def _tls(config: KafkaConfig, listener: Listener, properties: PrefixedProperties
     if client_auth not in CLIENT_AUTH:
         raise ConfigError(f"{key}={client_auth}: allowed are {', '.join(CLIENT_AUTH)}")
     if listener.security_protocol == "SASL_SSL" and key == "ssl.client.auth":
-        client_auth = "none"  # KIP-684: of SASL_SSL only what is meant for the listener counts
+        client_auth = "none"  # KIP-684: for SASL_SSL only the listener's own config applies
     connects = listener.name == config.inter_broker_listener and not config.is_alone
     return ListenerTls(listener, config.properties, client_auth, connects)
 

@@ -1,9 +1,10 @@
-"""TLS of a listener while the broker runs: its stores are read again when a config says so or their
-files have changed, for connections that begin later (KIP-226, `SslFactory`).
+"""TLS of a listener at run time: its stores are read again when their configs or files have
+changed, for later connections (KIP-226, `SslFactory`).
 
-What must stay: that there are these stores, and who the certificate is for, unless
-`ssl.allow.dn.changes` or `ssl.allow.san.changes` says otherwise (KIP-978). Between brokers the new
-stores and the old ones must accept each other, for brokers change theirs one after the other.
+A change must not add a truststore. The certificate must keep its subject and its alternative names,
+unless `ssl.allow.dn.changes` or `ssl.allow.san.changes` allows a change (KIP-978). Between brokers,
+the new and the old stores must accept each other, since brokers change their stores one after the
+other.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 
 
 class Stores(NamedTuple):
-    """Settings from the stores. `given` and `modified_ns` tell whether they have changed since."""
+    """Settings from the stores. `given` and `modified_ns` show whether they have changed since."""
 
     given: Mapping[str, str]
     modified_ns: Mapping[str, int]
@@ -43,7 +44,8 @@ class Stores(NamedTuple):
 
 class ListenerTls:
     """The contexts of one TLS listener. Fixed: the listener, its properties at the start, whether
-    clients show certificates, and whether this broker connects to its like (`connects`)."""
+    clients present certificates, and whether this broker connects to this listener of other brokers
+    (`connects`)."""
 
     def __init__(
         self,
@@ -64,17 +66,17 @@ class ListenerTls:
         self._stores = self._read(of_listener(properties, listener.name))
 
     def accepting(self) -> ssl.SSLContext:
-        """The TLS context to accept with from now on."""
+        """The current TLS context for accepted connections."""
         return self._stores.accepting
 
     def connecting(self) -> ssl.SSLContext:
-        """The TLS context to connect to other brokers with from now on."""
+        """The current TLS context for connections to other brokers."""
         assert self._stores.connecting is not None, self._listener
         return self._stores.connecting
 
     def renewed(self, configs: Mapping[str, str], *, compared: bool = True) -> Stores | None:
-        """The stores by the broker's configs; None if these say what they said, and the files are
-        what they were. `compared`: with those in force, which may not be left for any others.
+        """The stores of the broker's configs; None if neither the configs nor the files have
+        changed. With `compared`, the stores must be a permitted change of the current ones.
 
         Raises:
             ConfigError: names the listener, the property and the file, and what is wrong.
@@ -96,7 +98,7 @@ class ListenerTls:
         return new
 
     def replace(self, stores: Stores) -> None:
-        """Begin to use what `renewed` gave."""
+        """Use the stores that `renewed` returned for new connections."""
         self._stores = stores
         logger.info(
             "Listener %s: connections from now on use the stores as they are now, with the"
@@ -112,7 +114,7 @@ class ListenerTls:
 
     def _read(self, properties: PrefixedProperties) -> Stores:
         given = _given(properties)
-        modified_ns = _modified_ns(given)  # before they are read: what comes later is a change
+        modified_ns = _modified_ns(given)  # before they are read, so that later changes are found
         accepting = server_context(properties, self._client_auth)
         connecting = rehearsing = None
         if self._connects:
@@ -122,7 +124,7 @@ class ListenerTls:
             rehearsing = client_context(anywhere)
         try:
             certificate = certificate_of(accepting)
-        except ssl.SSLError as error:  # its key is none for the cipher suites, for example
+        except ssl.SSLError as error:  # for example, the cipher suites do not allow the key
             source, reason = _source(properties, "keystore"), error.reason or str(error)
             raise ConfigError(f"{source}: no client could shake hands ({reason})") from error
         return Stores(given, modified_ns, accepting, certificate, connecting, rehearsing)
@@ -172,7 +174,8 @@ def _given(properties: PrefixedProperties) -> dict[str, str]:
 
 
 def _modified_ns(given: Mapping[str, str]) -> dict[str, int]:
-    """When the stores' files were changed last; one that is not there has not been, as in Kafka."""
+    """The modification times of the stores' files. A missing file counts as unchanged, as in
+    Kafka."""
     paths = [Path(given[name]) for name in _LOCATIONS if name in given]
     return {str(path): path.stat().st_mtime_ns for path in paths if path.exists()}
 

@@ -1,7 +1,7 @@
 """Security of connections to other brokers: that of the inter-broker listener.
 
-It is a client there, with the listener's own stores, and logs in as the `username` of the line that
-names the listener's users, as Kafka does.
+This broker is a client there, with the listener's own stores. It logs in as the `username` in the
+JAAS config of the listener's users, as in Kafka.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 
 
 class NodeSecurity(NamedTuple):
-    """`tls` gives the context of each connection, `begin_login` a login with the broker at a host.
-    They are None where the listener has none. `thread` is where a login's first message is made,
-    if that blocks; `check` asks for what a login needs, blocks too, and raises ConfigError."""
+    """`tls` returns the context of each connection, `begin_login` a login with the broker at a
+    host. They are None if the listener has none. If a login's first message blocks, it is made in
+    `thread`. `check` tests whether a login is possible; it blocks too, and raises ConfigError."""
 
     tls: Callable[[], ssl.SSLContext] | None = None
     mechanism: str = ""
@@ -51,8 +51,8 @@ PLAINTEXT: Final = NodeSecurity()
 def node_security(
     config: KafkaConfig, random: Random, listener_tls: ListenerTls | None, oauth: OAuth
 ) -> NodeSecurity:
-    """The security of the inter-broker listener, whose TLS is `listener_tls`; nothing
-    without other brokers.
+    """The security of the inter-broker listener, whose TLS is `listener_tls`. PLAINTEXT if there
+    are no other brokers.
 
     Raises:
         ConfigError: names the property and what is wrong with it.
@@ -88,10 +88,10 @@ def node_security(
 
 
 async def check_login(security: NodeSecurity) -> None:
-    """Find out before anything is served that this broker cannot log in with others.
+    """Check, before anything is served, that this broker can log in with others.
 
     Raises:
-        ConfigError: it cannot, and why.
+        ConfigError: it cannot; names the reason.
     """
     if security.check is not None:
         loop = asyncio.get_running_loop()

@@ -1,5 +1,5 @@
-"""SASL/OAUTHBEARER of a broker: what its listeners take for a token, with the keys that
-sign them, and its own token for other brokers. Keys and tokens are kept fresh in the background."""
+"""SASL/OAUTHBEARER of a broker: the validation of clients' tokens, the keys for it, and the
+broker's own token for other brokers. Keys and tokens are refreshed in the background."""
 
 from __future__ import annotations
 
@@ -54,25 +54,25 @@ Validate = Callable[[str, int], BearerToken]
 
 
 class OAuth:
-    """Made before anything starts; `start` fetches what it was found to need."""
+    """Created before anything starts. `start` fetches the keys and the token that are needed."""
 
     def __init__(self, clock: Clock, random: Random, fetch: Fetch = fetch) -> None:
         self._clock = clock
         self._random = random
         self._fetch = fetch
         self._keys: dict[tuple[HttpRequest, int], RefreshedValue[tuple[Jwk, ...]]] = {}
-        self._new: list[RefreshedValue[Any]] = []  # nobody fetches them yet
+        self._new: list[RefreshedValue[Any]] = []  # not fetched yet
 
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
-        """Fetch keys and tokens, and have `spawn` keep them fresh. Raises ConfigError."""
+        """Fetch keys and tokens, and start tasks that refresh them. Raises ConfigError."""
         while self._new:
             kept = self._new.pop()
             await kept.start()
             spawn(_kept_fresh(kept))
 
     async def go_on(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
-        """The same for what is new since: keys that cannot be had are asked for again, and until
-        they come no token is good."""
+        """Fetch the keys and tokens that were added since. Keys that cannot be fetched are
+        requested again, and until then no token is valid."""
         while self._new:
             kept = self._new.pop()
             try:
@@ -114,7 +114,7 @@ class OAuth:
         try:
             return validate(value, self._clock.time_ms())
         except IllegalToken as illegal:
-            # What the client sent may be in it: one line, and not a long one.
+            # It may contain text of the client: log one line of limited length.
             reason = " ".join(str(illegal).split())[:_REASON_CHARS_MAX]
             logger.warning("A bearer token is refused: %s", reason)
             raise
@@ -140,7 +140,7 @@ class OAuth:
     def _kept_keys(
         self, properties: PrefixedProperties, request: HttpRequest
     ) -> RefreshedValue[tuple[Jwk, ...]]:
-        """Listeners that ask alike have one set of keys."""
+        """The keys for a request. Listeners with the same request and interval share them."""
         name = "sasl.oauthbearer.jwks.endpoint"
         refresh_ms = properties.number(f"{name}.refresh.ms", 3_600_000)
         retry_ms = properties.number(f"{name}.retry.backoff.ms", 100)
@@ -180,7 +180,7 @@ class OAuth:
         """
         settings = login_settings(properties)
         if not settings.url:
-            made_token(settings, self._clock.time_ms())  # so that a mistake is told now
+            made_token(settings, self._clock.time_ms())  # so that a mistake is reported now
             return lambda: oauth_conversation(made_token(settings, self._clock.time_ms()))
         request = token_request(settings)
         rhythm = Rhythm(

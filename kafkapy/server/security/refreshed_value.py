@@ -1,5 +1,5 @@
-"""A value from elsewhere (keys, a token) that is fetched at the start and then again and again, in
-the background: who needs it finds it there, and never waits for the network."""
+"""A remote value (keys, a token) that is fetched at the start and refreshed in the background. Its
+users never wait for the network."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ T = TypeVar("T")
 
 
 class Rhythm(NamedTuple, Generic[T]):
-    """When to fetch: ms until the next time after a value came, and after none came; the waits
-    between attempts of one time; and how long after each of them no hurry counts: who has no token
-    must not be able to have us ask, and ask."""
+    """The times of fetches. `after_value_ms` and `after_failure_ms` are the waits after a fetch
+    that succeeded or failed, `retry_waits_ms` those between the attempts of one fetch.
+    Within `pause_ms` after a fetch, `refresh_soon` is delayed: clients without a valid token must
+    not be able to cause one request after another."""
 
     after_value_ms: Callable[[T], int]
     after_failure_ms: int
@@ -29,10 +30,10 @@ class Rhythm(NamedTuple, Generic[T]):
 
 
 class RefreshedValue(Generic[T]):
-    """Fixed: what it is for messages, how it is fetched (blocking, in a thread) and when."""
+    """Fixed: its name in messages, its fetch function (blocking, in a thread) and its times."""
 
     def __init__(self, what: str, fetch: Callable[[], T], rhythm: Rhythm[T]) -> None:
-        """`fetch` raises FetchFailed, or ConfigError for what trying again does not mend."""
+        """`fetch` raises FetchFailed, or ConfigError for errors that persist at a retry."""
         self.what = what
         self._fetch = fetch
         self._rhythm = rhythm
@@ -41,28 +42,28 @@ class RefreshedValue(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The latest; there is one once `start` is over."""
+        """The latest value. It exists after `start`."""
         assert self._value is not None, self.what
         return self._value
 
     @property
     def latest(self) -> T | None:
-        """The latest, if any has come yet."""
+        """The latest value, if one was fetched."""
         return self._value
 
     def refresh_soon(self) -> None:
-        """Fetch as soon as may be; asked for several times it is done once."""
+        """Refresh soon. Repeated calls coalesce into one."""
         self._hurried.set()
 
     async def start(self) -> None:
-        """Fetch for the first time. Raises ConfigError: it cannot be had."""
+        """Fetch for the first time. Raises ConfigError if this fails."""
         try:
             self._value = await self._fetched()
         except FetchFailed as failure:
             raise ConfigError(f"{self.what} cannot be had: {failure}") from failure
 
     async def run(self) -> None:
-        """Fetch again and again, until cancelled."""
+        """Refresh the value until cancelled."""
         wait_ms = self._rhythm.after_failure_ms
         if self._value is not None:
             wait_ms = self._rhythm.after_value_ms(self._value)

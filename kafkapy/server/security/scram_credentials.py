@@ -1,4 +1,4 @@
-"""The SCRAM credentials that this broker knows: those of `/config/users`, kept by the change
+"""This broker's cache of SCRAM credentials: those of `/config/users`, kept current by change
 notifications. Nothing is read from ZooKeeper during a login (`CredentialCache`)."""
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class ScramCredentials:
         self._known: dict[str, dict[str, ScramCredential]] = {name: {} for name in MECHANISMS}
 
     def update(self, entity: str, configs: Mapping[str, str]) -> None:
-        """Take over the configs of `/config/users/<entity>`, some of which may be quotas.
+        """Apply the configs of `/config/users/<entity>`, some of which may be quotas.
 
         Raises:
-            ConfigError: a credential cannot be read; it lets nobody in.
+            ConfigError: a credential cannot be parsed; logins with it fail.
         """
         if "/" in entity or entity == DEFAULT_ENTITY:
             return
@@ -51,7 +51,7 @@ class ScramCredentials:
         return partial(self._find, mechanism)
 
     def tokens_of(self, mechanism: str) -> TokenOf:
-        """The look-up of the delegation tokens that one may log in with."""
+        """The look-up of delegation tokens for logins with a mechanism."""
         return _no_token if self._tokens is None else self._tokens.of(mechanism)
 
     def _find(self, mechanism: str, user: str) -> ScramCredential | None:

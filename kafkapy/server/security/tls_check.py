@@ -1,4 +1,5 @@
-"""A handshake in memory: what a TLS listener would show, and whether two sides take each other."""
+"""A handshake in memory: reads a listener's certificate, and checks whether two sides accept each
+other."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import ssl
 
 
 def certificate_of(accepting: ssl.SSLContext) -> bytes:
-    """The certificate that a listener shows, in DER."""
+    """The certificate that a listener presents, in DER."""
     anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     anybody.check_hostname = False
     anybody.verify_mode = ssl.CERT_NONE
@@ -20,10 +21,10 @@ def certificate_of(accepting: ssl.SSLContext) -> bytes:
 
 
 def check_handshake(connecting: ssl.SSLContext, accepting: ssl.SSLContext) -> None:
-    """Shake hands; the host's name must not be asked for.
+    """Perform a handshake. `connecting` must not check the host name.
 
     Raises:
-        ssl.SSLError: one does not take the other.
+        ssl.SSLError: one side does not accept the other.
     """
     client, server = _sides(connecting, accepting)
     done = [False, False]
@@ -42,7 +43,7 @@ def _sides(
 
 
 def _goes_on(side: ssl.SSLObject) -> bool:
-    """Take and say what there is; whether the handshake is over."""
+    """Perform the next step. Returns whether the handshake is complete."""
     try:
         side.do_handshake()
     except ssl.SSLWantReadError:
