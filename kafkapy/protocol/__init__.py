@@ -1,5 +1,5 @@
-"""The wire, sans-I/O: schemas compiled per version, headers, framing.
+"""Kafka's wire protocol, sans-I/O: schemas compiled per version, headers, framing.
 
-May import `common`. Start with `schema` (how a message is declared) and `messages/produce` (one
-that is), then `compile` (what becomes of it), `headers`, `framing` and the two connections.
+May import `common`. Start with `schema` (the declaration of messages) and `messages/produce` (an
+example), then `compile` (decoders and encoders), `headers`, `framing` and the two connections.
 """

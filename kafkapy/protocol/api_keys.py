@@ -1,8 +1,8 @@
-"""Kafka's API keys and the versions of each that we can read and write: Kafka 3.9's, and those of
-Kafka 4 that we serve.
+"""Kafka's API keys, and the versions of each that kafkapy can read and write: those of Kafka 3.9,
+and those of Kafka 4 that it serves.
 
-This is the one table of versions: message classes and request headers take them from here. What a
-broker offers is its own, smaller list.
+This is the only table of versions: message classes and request headers use it. The list of versions
+that a broker offers is separate, and smaller.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 
 class ApiKey(IntEnum):
-    """`org.apache.kafka.common.protocol.ApiKeys`, without what only KRaft's brokers use."""
+    """`org.apache.kafka.common.protocol.ApiKeys`, without the APIs that only KRaft brokers use."""
 
     PRODUCE = 0
     FETCH = 1
@@ -97,7 +97,7 @@ class ApiKey(IntEnum):
 
 
 class VersionRange(NamedTuple):
-    """The versions of one API; `first_flexible` is None where none is (KIP-482)."""
+    """The versions of one API. `first_flexible` is None if none is flexible (KIP-482)."""
 
     first: int
     last: int

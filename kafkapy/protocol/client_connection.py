@@ -29,7 +29,7 @@ ReadFrame = Callable[[memoryview], Any]
 
 
 class Response(NamedTuple):
-    """A response, as its request asked for it to be read, and the correlation id of both."""
+    """A response, decoded as set with its request, and the correlation id of both."""
 
     correlation_id: int
     message: Any
@@ -50,7 +50,7 @@ class ClientConnection:
 
     @property
     def pending(self) -> int:
-        """Requests whose responses have not arrived."""
+        """The number of requests whose responses have not arrived."""
         return len(self._waiting)
 
     def send(
@@ -69,7 +69,7 @@ class ClientConnection:
         return correlation_id, frame
 
     def send_frame(self, make: MakeFrame, read: ReadFrame) -> bytes:
-        """The same for a request that is encoded already, and whose response `read` decodes."""
+        """The frame of a request that `make` encodes. `read` decodes its response."""
         correlation_id = self._next_id
         frame = make(correlation_id)
         self._next_id = 0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
@@ -77,7 +77,7 @@ class ClientConnection:
         return frame
 
     def get_buffer(self) -> memoryview:
-        """Where to put the next received bytes."""
+        """The buffer for the next received bytes."""
         return self._reader.get_buffer()
 
     def bytes_received(self, n: int) -> list[Response]:
@@ -86,7 +86,7 @@ class ClientConnection:
         Their `records` stay valid: memory with views is not used again.
 
         Raises:
-            ProtocolViolation: not a response, or not the one that is due. Close the connection.
+            ProtocolViolation: not a response, or not the next one. Close the connection.
         """
         return [self._response(frame) for frame in self._reader.bytes_received(n)]
 

@@ -13,7 +13,7 @@ _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 def names_software(request: ApiVersionsRequest, version: int) -> bool:
     """Whether a request is answered with versions (`ApiVersionsRequest.isValid`). Otherwise it is
-    refused, and some clients ask again in an older version.
+    refused, and some clients retry with an older version.
     """
     return version < _FIRST_VERSION or (
         _SOFTWARE.fullmatch(request.client_software_name) is not None

@@ -1,4 +1,4 @@
-"""Schema x version -> one decode and one encode function, made at first use and kept.
+"""Compiles one decode and one encode function per schema and version, at first use.
 
     message, position = decode(ProduceRequest, 9, frame)
     encode(response, 9, parts)
@@ -99,7 +99,7 @@ def encode(message: Message, version: int, parts: list[Buffer]) -> None:
 
     Raises:
         ApiError: UNSUPPORTED_VERSION.
-        ValueError: a field holds what this version cannot express (null, or out of range).
+        ValueError: a field has a value that this version cannot express (null, or out of range).
     """
     try:
         encoder(type(message), version)(message, parts)
@@ -108,7 +108,7 @@ def encode(message: Message, version: int, parts: list[Buffer]) -> None:
 
 
 def unencodable(message: Message, version: int, error: Exception) -> ValueError:
-    """The error that callers see for one of these."""
+    """The error that callers get for one of `ENCODING_ERRORS`."""
     return ValueError(f"{type(message).__name__} v{version}: {error}")
 
 
@@ -120,8 +120,8 @@ def encode_bytes(message: Message, version: int) -> bytes:
 
 
 def is_flexible(cls: type[Message], version: int) -> bool:
-    """Whether a version has compact lengths and tagged fields. Raises ApiError without such a
-    version."""
+    """Whether a version has compact lengths and tagged fields. Raises ApiError if the version does
+    not exist."""
     if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:
         raise ApiError(
             ErrorCode.UNSUPPORTED_VERSION,

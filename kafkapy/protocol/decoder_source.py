@@ -1,11 +1,11 @@
 """Writes the decoder of a schema in one version, as Python source.
 
-The function goes down the wire once. Neighbouring fields of fixed size, with the length prefix or
-tag count that follows them, become one precompiled `Struct` (a *run*), unpacked straight into the
-attributes of the message. Nested structs are written in line, arrays as loops. Before anything is
-allocated for a length or a count, it is held against the bytes that remain, and what the elements
-of all arrays take in memory against `room`: the smallest struct is one byte on the wire and more
-than a hundred in memory.
+The function reads the bytes once. Adjacent fields of fixed size, with the length prefix or tag
+count that follows them, become one precompiled `Struct` (a *run*), which is unpacked directly into
+the attributes of the message. Nested structs are inlined, arrays become loops. Before memory is
+allocated, each length or count is checked against the remaining bytes, and the memory for the
+elements of all arrays against `room`. The smallest struct takes one byte on the wire and more than
+a hundred in memory.
 
 The same source, written as a generator, decodes in slices: it yields its cost after each element.
 """
@@ -36,13 +36,13 @@ ROOM_BYTES: Final = 1 << 28
 """What the elements of one message may take in memory, unless the caller says less. A cluster of
 200,000 partitions needs half of it."""
 
-# What CPython takes for a value, with the slot or list entry that holds it.
+# The memory of a value in CPython, with the slot or list entry that holds it.
 _STRUCT_BYTES: Final = 56
 _NUMBER_BYTES: Final = 40
-_ANSWER_BYTES: Final = 128  # of the row that answers an element
+_ANSWER_BYTES: Final = 128  # of the response row of an element
 _SMALL_NUMBER_BYTES: Final = 8
 _OBJECT_BYTES: Final = 64  # str, bytes, list, Uuid
-_TAG_BYTES: Final = 64  # nothing is kept of an unknown tagged field, but to skip it takes as long
+_TAG_BYTES: Final = 64  # unknown tagged fields are not kept, but take as long to skip
 
 _HELPERS = {
     "MessageTooLarge": MessageTooLarge,
@@ -70,8 +70,8 @@ def write_decoder(
 
 
 class _DecoderWriter:
-    """In the source: `buf`, `p` (position), `end`, `room` (bytes that may still be allocated); o*
-    structs, n* lengths, e* ends, a* arrays."""
+    """Writes one decoder. Names in its source: `buf`, `p` (position), `end`, `room` (bytes that may
+    still be allocated); o* structs, n* lengths, e* ends, a* arrays."""
 
     def __init__(self, cls: type[Struct], version: int, flexible: bool, sliced: bool) -> None:
         self.cls = cls
@@ -122,7 +122,7 @@ class _DecoderWriter:
         return made
 
     def unset(self, field: Field, target: str) -> None:
-        """Write the default of a field that is not on the wire, or may not be."""
+        """Write the default of a field that is absent from the wire, or may be."""
         if isinstance(field.default, list):
             self.source.line(f"{target} = []")
         else:
@@ -152,7 +152,7 @@ class _DecoderWriter:
             self.sized(kind, nullable, target)
 
     def sized(self, kind: Kind[Any], nullable: bool, target: str) -> None:
-        """Write a string, bytes or records: a length, then so many bytes."""
+        """Write a string, bytes or records: a length, then that number of bytes."""
         source = self.source
         size = self.length("h" if kind is STRING else "i")
         if nullable:
@@ -200,7 +200,7 @@ class _DecoderWriter:
             f"0 <= {count} <= (end - p) // {self.size_min(item)}",
             f"{{{count}}} elements of {self.label(target)}",
         )
-        # A number is a partition, which is answered, or a broker.
+        # A number is a partition, which has a response row, or a broker.
         has_answers = not isinstance(item, Kind) or "partition" in self.label(target)
         memory_bytes = memory_of(item, self.version, has_answers=has_answers)
         source.line(f"room -= {count} * {memory_bytes}")
@@ -310,7 +310,7 @@ class _DecoderWriter:
         return f"raise ProtocolViolation(f'{self.cls.__name__} v{self.version}: {reason}')"
 
     def size_min(self, item: Kind[Any] | type[Struct]) -> int:
-        """The fewest bytes that one element can take."""
+        """The smallest number of bytes of one element."""
         if isinstance(item, Kind):
             if item.code:
                 return self.source.layout(item.code).size
@@ -334,7 +334,7 @@ class _DecoderWriter:
 
 def memory_of(item: Kind[Any] | type[Struct], version: int, *, has_answers: bool) -> int:
     """The bytes of memory that one array element takes, without the bytes of its strings; with
-    `has_answers`, also those of the row that answers it."""
+    `has_answers`, also those of its response row."""
     if isinstance(item, Kind) and item.code and item.code in "b?":
         return _SMALL_NUMBER_BYTES
     return _ANSWER_BYTES * has_answers + _memory_of(item, version)

@@ -1,8 +1,9 @@
 """Writes the encoder of a schema in one version, as Python source.
 
-The function goes over the message once and gathers *chunks* of bytes. Neighbouring fields of fixed
-size, with the length that follows them, become one precompiled `Struct` (a *run*); straight-line
-chunks are added together in one statement. Big `records` are handed on, never copied.
+The function traverses the message once and collects *chunks* of bytes. Adjacent fields of fixed
+size, with the length that follows them, become one precompiled `Struct` (a *run*). Chunks without
+branches between them are added in one statement. Big `records` are passed by reference, never
+copied.
 
 The same source, written as a generator, encodes in slices: it yields its cost after each element.
 """
@@ -47,7 +48,8 @@ def write_encoder(
 
 
 class _EncoderWriter:
-    """In the source: `parts` (the result), `out` (chunks not yet in it); n* lengths, v* values."""
+    """Writes one encoder. Names in its source: `parts` (the result), `out` (chunks not yet in it);
+    n* lengths, v* values."""
 
     def __init__(self, version: int, flexible: bool, sliced: bool) -> None:
         self.version = version

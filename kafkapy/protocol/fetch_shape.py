@@ -1,11 +1,11 @@
-"""The common shape of the fetches of one follower's session, so that it is read once.
+"""The common shape of the fetches in one follower's session, which is decoded only once.
 
-A follower under load names one partition in each request of its session, that of the records it was
-sent last, and is answered with records of one. Such requests and answers differ in a few numbers at
-fixed places. A `FetchShape` compares the rest as bytes instead of decoding it, and packs both: the
-leader matches requests and packs answers, the follower the other way round. The layouts come from
-the compiled codec, so there is no second one here. Any other frame is not of the shape: the codec
-reads it.
+Under load, each request of a follower's session names one partition, that of the last received
+records, and each response has records of one partition. Such requests and responses differ in a few
+numbers at fixed positions. A `FetchShape` compares the other bytes instead of decoding them. The
+leader matches requests and packs responses; the follower packs requests and matches responses. The
+layouts come from the compiled codec, so this module defines no second codec. Frames of any other
+shape are left to the codec.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SESSION_EPOCH: Final = Layout(">i")
 _ASKED: Final = Layout(">iiqiqi")
 _ANSWERED: Final = Layout(">ihqqq")  # index, error code, high watermark, last stable, log start
 
-# The fields that vary are found by values that nothing else in these messages has.
+# Variable fields are located by values that occur nowhere else in these messages.
 _EPOCH_MARK: Final = 0x5A17_C3E1
 _TOPIC_MARK: Final = Uuid(bytes.fromhex("c3e15a1761d277a013f59c482b80e6d4"))
 _ASKED_MARKS: Final = (
@@ -55,7 +55,7 @@ _ANSWERED_MARKS: Final = (
 
 
 class AskedRow(NamedTuple):
-    """The one partition that a request of the session names."""
+    """The only partition of a request."""
 
     correlation_id: int
     session_epoch: int
@@ -69,7 +69,7 @@ class AskedRow(NamedTuple):
 
 
 class AnsweredRow(NamedTuple):
-    """The one partition of an answer without errors; `records` is a view of the frame."""
+    """The only partition of a response without errors. `records` is a view of the frame."""
 
     correlation_id: int
     topic_id: bytes
@@ -84,13 +84,13 @@ _new = tuple.__new__  # half the time of the class's own
 
 
 class FetchShape:
-    """Requests of one session that name one partition, and answers that have one."""
+    """The shape of one session's requests and responses with one partition."""
 
     __slots__ = ("_answer", "_answer_parts", "_answer_tail", "_request", "_request_parts",
                  "_sized_answer", "_sized_request", "session_id", "version")  # fmt: skip
 
     def __init__(self, header: RequestHeader, request: FetchRequest) -> None:
-        """Of `request`, as far as it is the same for all of its session."""
+        """Take the parts of `request` that are the same in its whole session."""
         self.version = header.api_version
         self.session_id = request.session_id
         self._prepare_request(header, request)
@@ -119,7 +119,7 @@ class FetchShape:
             rack_id=request.rack_id,
         )
         frame = encode_request(marked, self.version, 0, header.client_id)[_SIZE:]
-        # The session's epoch is behind the client id, which may be anything.
+        # Searched from the end: the client id before the session epoch may have any bytes.
         before_topic, _, rest = frame.rpartition(_TOPIC_MARK)
         before_epoch, _, after_epoch = before_topic.rpartition(_SESSION_EPOCH.pack(_EPOCH_MARK))
         before_row, _, tail = rest.partition(_ASKED.pack(*_ASKED_MARKS))
@@ -147,8 +147,8 @@ class FetchShape:
         frame = b"".join(encode_response(answer, ApiKey.FETCH, self.version, 0))[_SIZE:]
         head, _, rest = frame.partition(_TOPIC_MARK)
         before_row, _, behind = rest.partition(_ANSWERED.pack(*_ANSWERED_MARKS))
-        # Behind the row a compact length of 1 byte, then tag sections: the partition's, the
-        # topic's and the answer's.
+        # After the row: a compact length of 1 byte, then the tag sections of the partition, the
+        # topic and the response.
         before_records, self._answer_tail = behind[:-4], behind[-3:]
         parts = head[4:], before_row, before_records
         self._answer_parts = parts
@@ -158,15 +158,15 @@ class FetchShape:
 
     @classmethod
     def of(cls, frame: memoryview, header: RequestHeader, request: FetchRequest) -> Self | None:
-        """The shape of a session's request, if it has one."""
+        """The shape of a session's request; None if it has another shape."""
         if header.api_version < FIRST_VERSION or request.session_epoch <= 0:
             return None
         shape = cls(header, request)
-        # Other rows, tagged fields, or an encoding that is not the shortest.
+        # No match: other rows, tagged fields, or an encoding that is not the shortest.
         return shape if shape.match(frame) is not None else None
 
     def match(self, frame: memoryview) -> AskedRow | None:
-        """The partitions that a request of this shape fetches, None for any other frame."""
+        """The partition in a request of this shape, None for any other frame."""
         if len(frame) != self._request.size:
             return None
         (head, correlation_id, session, session_epoch, topics, topic_id, partitions, index,
@@ -211,7 +211,7 @@ class FetchShape:
         log_start_offset: int,
         records: bytes,
     ) -> list[Buffer]:
-        """The frame of an answer, its size first, as buffers."""
+        """The frame of a response, its size first, as buffers."""
         session, partitions, before_records = self._answer_parts
         length = uvarint(len(records) + 1)
         size = self._answer.size + len(length) + len(records) + len(self._answer_tail)
@@ -224,7 +224,7 @@ class FetchShape:
         return [b"".join((head, length, records, self._answer_tail))]
 
     def match_answer(self, frame: memoryview) -> AnsweredRow | None:
-        """The rows of an answer of this shape, None for any other frame."""
+        """The partition in a response of this shape, None for any other frame."""
         at = self._answer.size
         end = len(frame) - 3
         if end <= at or frame[end:] != self._answer_tail:

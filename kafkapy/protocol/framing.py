@@ -1,11 +1,11 @@
-"""Cutting a stream of bytes into frames: an i32 size, then so many bytes.
+"""Splits a stream of bytes into frames: an i32 size, then that number of bytes.
 
     buffer = reader.get_buffer()          # where the next received bytes go
     frames = reader.bytes_received(n)     # the frames that are complete now
 
-Bytes are received into a scratch buffer, which many readers of one event loop share. Only a frame
-that is not complete moves to a buffer of its own. That is a spare one, or a new one that grows with
-the bytes that really arrive: a size prefix that lies costs nothing.
+Bytes are received into a scratch buffer, which many readers of one event loop share. Only an
+incomplete frame moves to a buffer of its own. This is a spare one, or a new one that grows with the
+bytes that arrive, so a false size prefix costs nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ReceiveBuffers:
 
 
 def _has_views(buffer: bytearray) -> bool:
-    """Whether a memoryview of `buffer` exists, because Python refuses to resize it then."""
+    """Whether a memoryview of `buffer` exists: Python then refuses to resize the buffer."""
     try:
         buffer.append(buffer.pop())
     except BufferError:
@@ -75,7 +75,7 @@ def _has_views(buffer: bytearray) -> bool:
 
 
 class FrameReader:
-    """One direction of one connection."""
+    """Reads the frames of one direction of one connection."""
 
     __slots__ = ("_buffers", "_filled", "_frame_bytes_max", "_own", "_scratch")
 
@@ -88,25 +88,27 @@ class FrameReader:
         self._filled = 0  # bytes of `_own` in use; it is never full
 
     def allow(self, frame_bytes_max: int) -> None:
-        """Bound size prefixes by this from now on."""
+        """Change the limit of size prefixes."""
         self._frame_bytes_max = frame_bytes_max
 
     @property
     def awaited_bytes(self) -> int:
-        """The size of the frame that has begun to arrive, 0 if there is none or it is not known."""
+        """The size of the frame that has begun to arrive, 0 without one or if it is not known."""
         if self._own is None or self._filled < SIZE_PREFIX:
             return 0
         size: int = _I32.unpack_from(self._own)[0]
         return size
 
     def get_buffer(self) -> memoryview:
-        """Where to put the next received bytes; never empty."""
+        """The buffer for the next received bytes; never empty."""
         return self._scratch if self._own is None else self._own[self._filled :]
 
     def bytes_received(self, n: int) -> list[memoryview]:
-        """Take `n` bytes put into the buffer last given; returns complete frames, without prefix.
+        """Take `n` bytes in the last buffer of `get_buffer`. Returns complete frames, without
+        prefix.
 
-        The frames are views: valid until any reader with the same scratch is given a buffer.
+        The frames are views. They are valid until `get_buffer` is called on any reader with the
+        same scratch.
 
         Raises:
             ProtocolViolation: a size prefix is negative or above `frame_bytes_max`.
@@ -136,11 +138,11 @@ class FrameReader:
         return frames
 
     def _keep(self, buffer: memoryview, start: int, end: int, missing: int) -> None:
-        """Hold on to the incomplete frame in `buffer[start:end]`."""
+        """Keep the incomplete frame in `buffer[start:end]`."""
         kept = end - start
         self._filled = kept
         if start > 0 or end == len(buffer) or self._own is None:
-            # Another buffer, as this one may hold frames that were just handed out.
+            # Another buffer, since this one may hold frames that are being returned.
             size = max(OWN_BUFFER_BYTES_MIN, kept + missing)
             own = self._buffers.take(size, max(OWN_BUFFER_BYTES_MIN, kept + min(kept, missing)))
             own[:kept] = buffer[start:end]

@@ -1,9 +1,10 @@
 """Request and response headers, and whole frames.
 
-A frame is an i32 size and so many bytes. A request header is v0 (ControlledShutdown v0 alone: no
-client id), v1, or v2 (flexible requests: tagged fields behind a client id that stays a classic
-string). A response header is v0 (the correlation id) or v1 (tagged fields too) where the response
-is flexible - except that of ApiVersions, always v0, as its reader may not know our versions yet.
+A frame is an i32 size and that number of bytes. A request header is v0 (only ControlledShutdown v0:
+no client id), v1, or v2 (flexible requests: tagged fields after the client id, which stays a
+classic string). A response header is v0 (the correlation id), or v1 (tagged fields too) if the
+response is flexible. That of ApiVersions is always v0, since its reader may not know the broker's
+versions yet.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _HEADER_V0_SIZE: Final = 8
 _HEADER_V1_SIZE: Final = 10
 _NEVER: Final = 32767
 
-# From which version of an API on its headers have tagged fields.
+# The first version of each API whose header has tagged fields.
 _TAGGED_REQUEST: Final = {
     int(key): _NEVER if versions.first_flexible is None else versions.first_flexible
     for key, versions in API_VERSIONS.items()
@@ -50,7 +51,7 @@ _new = tuple.__new__  # half the time of the class's own
 
 
 class RequestHeader(NamedTuple):
-    """A request's header; `client_id` is None where it was null or could not be read."""
+    """A request's header. `client_id` is None if it was null or could not be read."""
 
     api_key: int
     api_version: int
@@ -61,11 +62,12 @@ class RequestHeader(NamedTuple):
 def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
     """Read the header of a frame (without size prefix); returns it and the position of the body.
 
-    Of an unknown API only the fixed part is read, as the header's version is not known. A version
-    that is too new is read by the rules of the newest (KIP-511: ApiVersions must be answerable).
+    For an unknown API only the fixed part is read, since the header's version is not known. A
+    version that is too new is read like the newest known one (KIP-511: ApiVersions must get a
+    response).
 
     Raises:
-        ProtocolViolation: the frame ends inside the header, or the header is not one.
+        ProtocolViolation: the frame ends inside the header, or the header is invalid.
     """
     try:
         api_key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
@@ -83,7 +85,7 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
         if size < -1 or position > len(frame):
             raise ProtocolViolation(f"a client id of {size} bytes in {len(frame)} bytes")
         if version >= first_tagged:
-            # Almost always there is none: one zero byte.
+            # Almost always without tagged fields: one zero byte.
             if frame[position] == 0:
                 position += 1
             else:

@@ -1,6 +1,6 @@
-"""The wire's smallest pieces: unsigned varints, buffers, and the helpers that generated code calls.
+"""Primitives of the wire format: unsigned varints, buffers, and helpers for generated code.
 
-Everything is big-endian. A uvarint carries 7 bits a byte, low bits first, in at most 5 bytes.
+All numbers are big-endian. A uvarint has 7 bits per byte, low bits first, in at most 5 bytes.
 """
 
 from __future__ import annotations
@@ -67,10 +67,12 @@ def read_uvarint(buf: Buffer, position: int) -> tuple[int, int]:
 
 
 def replaced_text(raw: bytes) -> str:
-    """A string that is not UTF-8, as Java reads it: clients send such names and metadata.
+    """A string that is not UTF-8, with replacements as in Java: clients send such names and
+    metadata.
 
     Raises:
-        ProtocolViolation: no message could hold it, because a replacement has three bytes.
+        ProtocolViolation: the result is too long for a message, since a replacement has three
+            bytes.
     """
     text = raw.decode(errors="replace")
     if len(text.encode()) > STRING_BYTES_MAX:
@@ -79,8 +81,8 @@ def replaced_text(raw: bytes) -> str:
 
 
 def compact_bytes(buf: memoryview, position: int, end: int) -> memoryview | None:
-    """The compact bytes that begin at `position` and reach to `end`; None if they are null, or none
-    that do. Hot: a uvarint of one byte is read here."""
+    """The compact bytes from `position` to `end`; None if they are null, or do not end there. Hot:
+    a uvarint of one byte is read here."""
     size = buf[position]
     if size < 128:
         position += 1
@@ -89,15 +91,15 @@ def compact_bytes(buf: memoryview, position: int, end: int) -> memoryview | None
             size, position = rest_of_uvarint(buf, position + 1, size)
         except ProtocolViolation:
             return None
-    # The length and 1; 0 is null.
+    # `size` is the length plus 1; 0 is null.
     return buf[position:end] if size and end - position == size - 1 else None
 
 
 def skip_tagged_fields(buf: Buffer, position: int) -> tuple[int, int]:
-    """Step over a section of tagged fields that this version does not know (KIP-482).
+    """Skip a section of unknown tagged fields (KIP-482).
 
-    Returns how many there are, and the position behind them. Raises as `rest_of_uvarint`, and for
-    more of them than TAGGED_FIELDS_MAX.
+    Returns the number of fields and the position after them. Raises as `rest_of_uvarint`, and for
+    more than TAGGED_FIELDS_MAX fields.
     """
     count, position = read_uvarint(buf, position)
     if count > TAGGED_FIELDS_MAX:
@@ -125,7 +127,7 @@ def tagged_fields(fields: list[bytes]) -> bytes:
 def write_records(
     records: Records | None, size: int, chunks: list[Buffer], parts: list[Buffer]
 ) -> None:
-    """Put `records` behind `chunks`: copied there if small, else both move on to `parts`."""
+    """Append `records` to `chunks`, to be copied, if small; else move both to `parts`."""
     if records is None:
         return
     if size >= COPY_BELOW:
@@ -144,7 +146,7 @@ FEW: Final = 16
 
 @cache
 def few_numbers(code: str) -> tuple[Struct, ...]:
-    """The layouts of 0 to FEW - 1 numbers of one type; a first of two letters is a prefix."""
+    """The layouts of 0 to FEW - 1 numbers of one type. With two letters, the first is a prefix."""
     return tuple(Struct(f">{code[:-1]}{count}{code[-1]}") for count in range(FEW))
 
 

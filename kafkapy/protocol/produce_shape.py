@@ -1,9 +1,9 @@
-"""The common shape of one producer's Produce requests to one topic, so that it is read once.
+"""The common shape of one producer's Produce requests to one topic, which is decoded only once.
 
-A producer's requests for one partition at a time differ in correlation id, partition and records
-only. A `ProduceShape` compares the rest as bytes instead of decoding it, and packs the answer of an
-append that was not refused. Both layouts come from the compiled codec, so there is no second one
-here. Any other frame is not of the shape: the codec reads it.
+A producer's requests with one partition differ only in correlation id, partition and records. A
+`ProduceShape` compares the other bytes instead of decoding them, and packs the response to an
+append that was not refused. Both layouts come from the compiled codec, so this module defines no
+second codec. Frames of any other shape are left to the codec.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from kafkapy.protocol.primitives import compact_bytes
 
 ACKS: Final = (-1, 0, 1)
 """What a producer may ask for; a request with anything else is refused."""
-FIRST_VERSION: Final = 5  # before it, an answer has no log start offset
+FIRST_VERSION: Final = 5  # before it, a response has no log start offset
 FIRST_VERSION_WITH_IDS: Final = 13
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
-_PREFIX_AT: Final = 8  # behind api key, version and correlation id
+_PREFIX_AT: Final = 8  # after api key, version and correlation id
 _INDEX_SIZE: Final = 4
 _KEY_VERSION_CORRELATION: Final = Layout(">hhi")
 _INDEX_AND_SIZE: Final = Layout(">ii")
 _INDEX: Final = Layout(">i")
 _NO_TAGS: Final = memoryview(b"\0\0\0")  # of the partition, the topic and the request
 
-# The fields of an answer that vary are found in it by values that no UTF-8 string contains.
+# Variable fields of a response are located by values that no UTF-8 string contains.
 _SIZE_AND_CORRELATION: Final = 8
 _ROW: Final = Layout(">ihqqq")  # index, error code, base offset, log append time, log start offset
 _MARKS: Final = (
@@ -53,14 +53,15 @@ _THROTTLE_TIME_MARK: Final = 0x4E93_B7D5
 
 
 class ProduceShape:
-    """Requests with one topic and one partition, alike but for correlation id, index, records."""
+    """The shape of requests with one topic and one partition that differ only in correlation id,
+    index and records."""
 
     __slots__ = ("_at", "_end", "_head", "_is_flexible", "_prefix", "_response", "_tail", "acks",
                  "timeout_ms", "topic", "topic_id", "version")  # fmt: skip
 
     def __init__(self, header: RequestHeader, request: ProduceRequest) -> None:
-        """Of `request`, one topic and one partition; use `of`, which looks whether it is so. The
-        name of a topic id is that of the time of `request`.
+        """Take the shape of `request`, which must have one topic and one partition; `of` checks
+        this. A topic id keeps the name that it had at the time of `request`.
         """
         topic = request.topic_data[0]
         self.topic = topic.name
@@ -82,7 +83,7 @@ class ProduceShape:
                 )
             ],
         )
-        # Behind the index: an i32 of 0, or a compact length of 1 byte and three empty tag sections.
+        # After the index: an i32 of 0, or a compact length of 1 byte and three empty tag sections.
         frame = encode_request(bare, version, 0, header.client_id)[4:]
         self._prefix = frame[_PREFIX_AT : -_INDEX_SIZE - 4]
         self._at = _PREFIX_AT + len(self._prefix)
@@ -111,14 +112,14 @@ class ProduceShape:
 
     @classmethod
     def of(cls, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> Self | None:
-        """The shape of a request, if it has one."""
+        """The shape of a request; None if it has another shape."""
         topics = request.topic_data
         if header.api_version < FIRST_VERSION or len(topics) != 1:
             return None
         if len(topics[0].partition_data) != 1 or request.acks not in ACKS:
             return None
         shape = cls(header, request)
-        # Tagged fields, or an encoding that is not the shortest.
+        # No match: tagged fields, or an encoding that is not the shortest.
         return shape if shape.match(frame) is not None else None
 
     def match(self, frame: memoryview) -> tuple[int, int, memoryview] | None:
@@ -157,8 +158,8 @@ class ProduceShape:
         log_start_offset: int,
         throttle_time_ms: int,
     ) -> bytes:
-        """The whole frame, size prefix first, that says where the records are; or what became of
-        them after they were appended."""
+        """The whole frame of a response, size prefix first: the offsets of the records, or an error
+        that occurred after the append."""
         layout = self._response
         return layout.pack(
             layout.size - 4, correlation_id, self._head, index, error_code, base_offset,

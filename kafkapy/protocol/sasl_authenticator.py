@@ -1,12 +1,12 @@
-"""The broker's side of a SASL conversation, sans-I/O: frames in, what to answer out
+"""The broker's side of a SASL conversation, sans-I/O: frames in, responses out
 (`SaslServerAuthenticator`).
 
-    step = authenticator.receive(frame)       # None: an ApiVersions request, answered as ever
-    if authenticator.login is not None: ...   # the client is who it says it is
+    step = authenticator.receive(frame)       # None: an ApiVersions request, answered as usual
+    if authenticator.login is not None: ...   # the client is authenticated
 
-After SaslHandshake v0 tokens are bare frames, after v1 SaslAuthenticate requests (KIP-152). A
-session that ends begins another conversation with SaslHandshake (KIP-368). `TRANSITIONS` is the
-whole order; what it does not have ends the connection.
+After SaslHandshake v0 tokens are bare frames, after v1 SaslAuthenticate requests (KIP-152). To
+renew a session, another conversation begins with SaslHandshake (KIP-368). `TRANSITIONS` has all
+valid transitions; any other ends the connection.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SaslState(Enum):
 
 
 class SaslEvent(Enum):
-    """Events: what a frame turned out to be."""
+    """Events: the kinds of received frames."""
 
     VERSIONS = auto()
     UNKNOWN_VERSIONS = auto()
@@ -77,7 +77,7 @@ TRANSITIONS: Final[dict[tuple[SaslState, SaslEvent], SaslState]] = {
 
 
 class SaslMechanism(NamedTuple):
-    """A mechanism of a listener: how to begin a login, and how long a session may be (0: ever)."""
+    """A mechanism of a listener: the factory of logins, and the longest session (0: unlimited)."""
 
     begin: Callable[[], SaslServer]
     session_max_ms: int = 0
@@ -92,7 +92,7 @@ class SaslLogin(NamedTuple):
 
 
 class SaslStep(NamedTuple):
-    """A step: bytes to send (may be empty), and why the connection ends after that, if it does."""
+    """A step: bytes to send (may be empty), and the reason if the connection ends after them."""
 
     reply: list[Buffer]
     failure: str | None = None
@@ -113,7 +113,7 @@ class SaslAuthenticator:
     def __init__(
         self, mechanisms: Mapping[str, SaslMechanism], session: SaslLogin | None = None
     ) -> None:
-        """`mechanisms` are those of the listener; `session` is the one to renew, if one is."""
+        """`mechanisms` are those of the listener; `session` is the session to renew, if any."""
         self.state = _FIRST if session is None else _SECOND
         self.login: SaslLogin | None = None
         self._mechanisms = mechanisms
@@ -124,19 +124,20 @@ class SaslAuthenticator:
 
     @property
     def has_failed(self) -> bool:
-        """Whether nothing more is to be received."""
+        """Whether the conversation has failed: no more frames may be received."""
         return self.state is SaslState.FAILED
 
     @property
     def is_token(self) -> bool:
-        """Whether the client shows a delegation token."""
+        """Whether the client uses a delegation token."""
         return isinstance(self._server, ScramServer) and self._server.is_token
 
     def receive(self, frame: memoryview) -> SaslStep | None:
-        """Take one frame, in order; None if it is an ApiVersions request that is to be answered.
+        """Take one frame, in order. Returns None for an ApiVersions request, which the caller
+        answers.
 
         Raises:
-            ProtocolViolation: it is no request at all.
+            ProtocolViolation: the frame is not a request.
         """
         assert self.state not in (SaslState.COMPLETE, SaslState.FAILED), self.state
         try:
@@ -215,7 +216,7 @@ class SaslAuthenticator:
                 f" mechanism {self.mechanism}"
             )
             raise _Fault(f"{told}: {refusal}", _refusal(told, header)) from None
-        # Kafka tells of a session without end, and of one that has ended already, by the same 0.
+        # As in Kafka, 0 stands for a session without end, and also for one that has already ended.
         lifetime_ms = (self.login.session_lifetime_ms or 0) if self.login is not None else 0
         response = SaslAuthenticateResponse(
             error_message="", auth_bytes=answer or b"", session_lifetime_ms=lifetime_ms
@@ -240,8 +241,8 @@ class SaslAuthenticator:
         return answer
 
     def _session_lifetime_ms(self) -> int | None:
-        """The shorter of what the listener allows, and of what the client showed is good for; also
-        for who cannot be told, as in Kafka."""
+        """The shorter of the listener's limit and the lifetime of the client's credentials. It also
+        applies to clients that cannot receive it (SaslHandshake v0), as in Kafka."""
         assert self._server is not None
         allowed_ms = self._mechanisms[self.mechanism].session_max_ms or None
         good_for_ms = self._server.lifetime_ms

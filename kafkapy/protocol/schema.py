@@ -70,7 +70,7 @@ class Versions:
 
 
 class Field:
-    """One declared field. `item` is its Kind or its struct; `is_array` says whether many of it."""
+    """One declared field. `item` is its Kind or its struct; `is_array` is True for an array."""
 
     __slots__ = ("default", "is_array", "item", "name", "nullable", "tag", "versions")
 
@@ -257,7 +257,7 @@ class Struct(metaclass=StructMeta):
 
 
 class Message(Struct):
-    """Base of requests and responses: what `API_VERSIONS` says of its API."""
+    """Base of requests and responses, with the values of `API_VERSIONS` for their API."""
 
     API_KEY: ClassVar[ApiKey]
     MIN_VERSION: ClassVar[int]
@@ -272,7 +272,7 @@ def has_more_elements(message: Struct, limit: int, *, numbers: bool = False) -> 
 
 
 def _count_elements(value: Struct, limit: int, numbers: bool) -> int:
-    """The elements; or, once there are more than `limit`, some number above it."""
+    """The number of elements; if there are more than `limit`, some number above it."""
     count = 0
     for name, has_arrays in _arrays_of(type(value), numbers):
         elements = getattr(value, name)

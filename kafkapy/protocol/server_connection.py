@@ -1,8 +1,8 @@
 """The server's side of one connection, sans-I/O: bytes in, requests out; responses in, bytes out.
 
-The shell receives into `get_buffer`, takes each frame that `bytes_received` returns by `request`
-(or `take_slot`, if it reads the frame itself), gives the responses to `respond` in any order, and
-sends what `data_to_send` returns. Responses leave in the order of their requests.
+The caller receives into `get_buffer`, passes each frame that `bytes_received` returns to `request`
+(or calls `take_slot`, if it reads the frame itself), passes responses to `respond` in any order,
+and sends the result of `data_to_send`. Responses are sent in the order of their requests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Request(NamedTuple):
 
 
 class ServerConnection:
-    """Frames in any chunking to requests, and responses back in order."""
+    """Splits received bytes into requests, and puts responses in order."""
 
     __slots__ = ("_due", "_early", "_flushed", "_reader", "_received")
 
@@ -37,7 +37,7 @@ class ServerConnection:
         self._due: list[Buffer] = []
 
     def allow(self, request_bytes_max: int) -> None:
-        """Bound requests by this from now on: less is taken from who has not logged in."""
+        """Change the limit of requests: it is lower for clients that have not authenticated."""
         self._reader.allow(request_bytes_max)
 
     @property
@@ -47,18 +47,19 @@ class ServerConnection:
 
     @property
     def pending(self) -> int:
-        """Requests taken whose responses have not been put in order yet."""
+        """The number of requests whose responses have not been put in order yet."""
         return self._received - self._flushed
 
     def get_buffer(self) -> memoryview:
-        """Where to put the next received bytes; ends the life of the frames handed out before."""
+        """The buffer for the next received bytes. Frames that were returned before become
+        invalid."""
         return self._reader.get_buffer()
 
     def bytes_received(self, n: int) -> list[memoryview]:
         """Take `n` received bytes; returns the frames that are complete now, in order.
 
         Raises:
-            ProtocolViolation: close the connection; the peer does not speak Kafka.
+            ProtocolViolation: the peer does not use Kafka's protocol. Close the connection.
         """
         return self._reader.bytes_received(n)
 
@@ -78,7 +79,7 @@ class ServerConnection:
         return slot
 
     def respond(self, slot: int, parts: list[Buffer] | None) -> None:
-        """Give the response of a request, once; None sends nothing (Produce with acks=0)."""
+        """Set the response of a request, once. None sends nothing (Produce with acks=0)."""
         assert self._flushed <= slot < self._received, (slot, self._flushed, self._received)
         assert slot not in self._early, slot
         if slot != self._flushed:
@@ -93,6 +94,6 @@ class ServerConnection:
             parts = self._early.pop(self._flushed)
 
     def data_to_send(self) -> list[Buffer]:
-        """The bytes that are due now, in the order of the requests; forgets them."""
+        """The bytes that are due now, in the order of the requests. They are returned once."""
         due, self._due = self._due, []
         return due

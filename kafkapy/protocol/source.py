@@ -1,4 +1,4 @@
-"""Growing the source text of one generated function: lines, fresh names, and named values."""
+"""Builds the source text of one generated function: lines, unique names, and named values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Source:
         self.depth -= 1
 
     def name(self, letter: str) -> str:
-        """A variable that nothing else uses."""
+        """A new variable name."""
         self.serial += 1
         return f"{letter}{self.serial}"
 
@@ -50,7 +50,7 @@ class Source:
         return Layout(">" + codes)
 
     def function(self, name: str, filename: str) -> Callable[..., Any]:
-        """Compile what was written and return the function `name` of it."""
+        """Compile the source and return its function `name`."""
         exec(compile("\n".join(self.lines), filename, "exec"), self.values)
         made: Callable[..., Any] = self.values[name]
         return made

@@ -1,8 +1,8 @@
-"""One file per API: what the bytes mean. Declarations only.
+"""The messages of all APIs, one file per API. Declarations only.
 
-Names follow one rule, so that there is no table to keep: the API `LIST_OFFSETS` has the module
-`list_offsets` with `ListOffsetsRequest` and `ListOffsetsResponse`. A module is imported when first
-asked for; importing one message imports no other.
+Names follow one rule, so that no table is needed: the API `LIST_OFFSETS` has the module
+`list_offsets` with `ListOffsetsRequest` and `ListOffsetsResponse`. A module is imported at its
+first use; importing one message imports no other.
 """
 
 from __future__ import annotations

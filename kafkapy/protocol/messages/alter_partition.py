@@ -1,4 +1,4 @@
-"""AlterPartition (key 56): a leader asks the controller to change its ISR (KIP-497).
+"""AlterPartition (key 56): a leader requests changes of its ISRs from the controller (KIP-497).
 
 v1 leader recovery state (KIP-704); v2 topic ids (KIP-516); v3 broker epochs (KIP-903).
 """

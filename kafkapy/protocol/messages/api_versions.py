@@ -1,7 +1,7 @@
-"""ApiVersions (key 18): which APIs and versions a broker offers (KIP-35).
+"""ApiVersions (key 18): the APIs and versions that a broker offers (KIP-35).
 
-v3 client software (KIP-511), features (KIP-584); v4 features from level 0 (KIP-1022); v5 the broker
-that the client means (KIP-1242). The response header is always v0.
+v3 client software (KIP-511), features (KIP-584); v4 features from level 0 (KIP-1022); v5 the
+intended broker (KIP-1242). The response header is always v0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ControlledShutdown (key 7): a broker asks the controller to move its leaders away.
+"""ControlledShutdown (key 7): a broker requests that the controller moves its leaders.
 
 v0 has a request header without client id; v2 broker epoch (KIP-380).
 """

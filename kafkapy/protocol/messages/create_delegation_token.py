@@ -1,4 +1,4 @@
-"""CreateDelegationToken (key 38): makes a delegation token (KIP-48).
+"""CreateDelegationToken (key 38): creates a delegation token (KIP-48).
 
 v3 for another owner (KIP-373).
 """

@@ -1,7 +1,7 @@
 """CreateTopics (key 19): creates topics (KIP-4).
 
-v1 validate only; v4 -1 for the broker's defaults (KIP-464); v5 what was made (KIP-525); v7 topic
-ids (KIP-516).
+v1 validate only; v4 -1 for the broker's defaults (KIP-464); v5 the created topic (KIP-525);
+v7 topic ids (KIP-516).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92): ends the share partitions of topics (KIP-932)."""
+"""DeleteShareGroupOffsets (key 92): deletes the share partitions of topics (KIP-932)."""
 
 from __future__ import annotations
 

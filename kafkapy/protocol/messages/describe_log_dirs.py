@@ -1,4 +1,4 @@
-"""DescribeLogDirs (key 35): the log directories of a broker and what lies in them (KIP-113).
+"""DescribeLogDirs (key 35): the log directories of a broker and their replicas (KIP-113).
 
 v3 top-level error; v4 size of the disk (KIP-827).
 """

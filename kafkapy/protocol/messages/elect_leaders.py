@@ -1,6 +1,6 @@
 """ElectLeaders (key 43): elects preferred leaders (KIP-183).
 
-v1 or unclean ones (KIP-460).
+v1 also unclean elections (KIP-460).
 """
 
 from __future__ import annotations

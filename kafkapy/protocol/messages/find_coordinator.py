@@ -1,4 +1,4 @@
-"""FindCoordinator (key 10): which broker coordinates a group or a transactional id.
+"""FindCoordinator (key 10): the broker that coordinates a group or a transactional id.
 
 v1 key type (KIP-98); v4 several keys (KIP-699).
 """

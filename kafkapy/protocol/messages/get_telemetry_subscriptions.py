@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions (key 71): what a client is to push, and how often (KIP-714)."""
+"""GetTelemetrySubscriptions (key 71): the metrics that a client must push, and when (KIP-714)."""
 
 from __future__ import annotations
 

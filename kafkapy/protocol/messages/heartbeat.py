@@ -1,4 +1,4 @@
-"""Heartbeat (key 12): a member says that it lives.
+"""Heartbeat (key 12): keeps a member in its group.
 
 v3 static members (KIP-345).
 """

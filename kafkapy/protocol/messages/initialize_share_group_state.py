@@ -1,4 +1,4 @@
-"""InitializeShareGroupState (key 83): begins the state of share partitions (KIP-932)."""
+"""InitializeShareGroupState (key 83): initializes the state of share partitions (KIP-932)."""
 
 from __future__ import annotations
 

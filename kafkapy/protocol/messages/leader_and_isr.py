@@ -1,4 +1,4 @@
-"""LeaderAndIsr (key 4): the controller tells a broker which replicas lead and follow.
+"""LeaderAndIsr (key 4): the controller sends a broker the leader and ISR of its partitions.
 
 v2 broker epoch (KIP-380), grouped by topic; v3 reassignment (KIP-455); v5 topic ids (KIP-516); v6
 leader recovery state (KIP-704); v7 KRaft flag (KIP-866).

@@ -1,4 +1,4 @@
-"""ListOffsets (key 2): offsets by timestamp; -1 asks for the latest, -2 for the earliest.
+"""ListOffsets (key 2): offsets by timestamp; -1 means the latest, -2 the earliest.
 
 v1 one offset per partition (KIP-79); v2 isolation level (KIP-98); v4 leader epochs (KIP-320); v7 -3
 max timestamp (KIP-734); v8 -4 earliest local (KIP-405); v9 -5 latest tiered (KIP-1005);

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (key 23): where a leader epoch ended (KIP-101).
+"""OffsetForLeaderEpoch (key 23): the end offset of a leader epoch (KIP-101).
 
 v2 fenced by the current leader epoch (KIP-320); v3 replica id (KIP-392).
 """

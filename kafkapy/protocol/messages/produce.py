@@ -26,7 +26,7 @@ from kafkapy.protocol.schema import (
 
 class PartitionProduceData(Struct):
     index: int = field(INT32)
-    # One buffer: only what a broker answers consists of several.
+    # One buffer: only the records in a broker's responses have several.
     records: bytes | memoryview | None = field(RECORDS, nullable=True)  # type: ignore[assignment]
 
 

@@ -1,6 +1,6 @@
 """SaslHandshake (key 17): chooses a SASL mechanism.
 
-After v0 raw tokens follow, after v1 SaslAuthenticate requests (KIP-152). Never flexible.
+After v0, raw tokens follow; after v1, SaslAuthenticate requests (KIP-152). Never flexible.
 """
 
 from __future__ import annotations

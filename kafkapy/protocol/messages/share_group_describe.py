@@ -1,4 +1,4 @@
-"""ShareGroupDescribe (key 77): share groups as an administrator sees them (KIP-932).
+"""ShareGroupDescribe (key 77): state and members of share groups (KIP-932).
 
 v0 was removed in Kafka 4.1.
 """

@@ -1,4 +1,4 @@
-"""StopReplica (key 5): the controller tells a broker to stop, and perhaps delete, replicas.
+"""StopReplica (key 5): the controller stops, and may delete, replicas of a broker.
 
 v1 broker epoch (KIP-380); v3 leader epoch and deletion per partition (KIP-570); v4 KRaft flag
 (KIP-866).

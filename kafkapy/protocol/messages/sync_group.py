@@ -1,4 +1,4 @@
-"""SyncGroup (key 14): the leader hands in the assignment, members wait for theirs.
+"""SyncGroup (key 14): the leader sends the assignment, and members get theirs.
 
 v3 static members (KIP-345); v5 protocol type and name (KIP-559).
 """

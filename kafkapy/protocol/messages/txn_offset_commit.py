@@ -1,4 +1,4 @@
-"""TxnOffsetCommit (key 28): offsets that count once the transaction commits (KIP-98).
+"""TxnOffsetCommit (key 28): offsets that are valid after the transaction commits (KIP-98).
 
 v2 leader epoch (KIP-320); v3 fenced by generation and member (KIP-447); v5 adds the group's
 partition to the transaction (KIP-890); v6 topic ids (KIP-1319).

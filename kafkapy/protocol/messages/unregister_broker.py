@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64): a KRaft cluster forgets a broker (KIP-631)."""
+"""UnregisterBroker (key 64): removes a broker from a KRaft cluster (KIP-631)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UpdateMetadata (key 6): the controller tells a broker what to answer to Metadata.
+"""UpdateMetadata (key 6): the controller sends a broker the metadata that clients request.
 
 v4 offline replicas (KIP-112); v5 broker epoch (KIP-380), grouped by topic; v7 topic ids (KIP-516);
 v8 KRaft flag, type (KIP-866).

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers (key 27): a coordinator has markers written into partitions (KIP-98).
+"""WriteTxnMarkers (key 27): a coordinator sends transaction markers to leaders (KIP-98).
 
 `transaction_version` is kafkapy's own field. It has the meaning that it has in version 2 of the
 request (KIP-1228). Other brokers skip it.
