@@ -20,7 +20,7 @@ class PlanSummary(NamedTuple):
     bytes_to_copy: int | None
     leaders_changed: int
     replicas: dict[int, int]
-    """Numbers by broker, after the plan."""
+    """The number of replicas on each broker after the plan."""
     leaders: dict[int, int]
 
 
