@@ -15,9 +15,9 @@ class ExitStatus(IntEnum):
 
     SUCCESS = 0
     FAILURE = 1
-    """Wrong usage, a refusal, a lost connection: the line on stderr says which."""
+    """Wrong usage, a refused request or a lost connection. A line on stderr has the reason."""
     INTERRUPTED = 130
-    """Ctrl-C, as shells count it: 128 + SIGINT."""
+    """Ctrl-C: 128 + SIGINT, as in shells."""
 
 
 class UsageError(KafkapyError):

@@ -31,18 +31,18 @@ class OptionSpec(NamedTuple):
     kind: str = "str"
     field: str = ""
     optional_value: str | None = None
-    """The value taken when the option stands alone."""
+    """The value of the option if it is given without one."""
     stands_for: str | None = None
-    """The option, given an empty value, that this flag abbreviates."""
+    """The option for which this flag is an abbreviation; its value is then empty."""
     many: bool = False
     """Takes all words up to the next option (argparse4j's `nargs("+")`)."""
     help: str = ""
     metavar: str = ""
     choices: tuple[str, ...] = ()
     default: str = ""
-    """What is taken without the option, where that can be said in a word."""
+    """The default value for the help text, if it is one word."""
     bits: int = 64
-    """The size of a whole number."""
+    """The size of an integer value."""
 
     @property
     def takes_value(self) -> bool:

@@ -30,7 +30,7 @@ _HOST_PORT: Final = r"([A-Za-z0-9\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)
 
 
 SPEC: Final = "spec"
-"""Where the metadata of a field has its option."""
+"""The key of the option in a field's metadata."""
 
 
 class OutputFormat(StrEnum):

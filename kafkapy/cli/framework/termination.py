@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Final
 
 TERMINATED: Final = 143
-"""SIGTERM, as shells count it: 128 + 15."""
+"""SIGTERM: 128 + 15, as in shells."""
 
 
 @contextmanager

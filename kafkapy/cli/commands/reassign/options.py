@@ -47,9 +47,9 @@ class Strategy(StrEnum):
     """Planning strategies of `--generate`."""
 
     kafka = "kafka"
-    """Every topic anew, as Kafka's tool."""
+    """Assigns all replicas of each topic again, as Kafka's tool."""
     minimal = "minimal"
-    """As little as evens things out."""
+    """Moves only the replicas that must move for an even distribution."""
 
 
 @dataclass
