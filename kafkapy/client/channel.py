@@ -27,7 +27,7 @@ RESPONSE_BYTES_MAX: Final = 1 << 28
 _SIZE: Final = struct.Struct(">i")
 
 Allocate = Callable[[int], memoryview]
-"""Allocates memory for a response of a number of bytes."""
+"""Allocates memory for a response of the given size in bytes."""
 
 
 def zeroed(size: int) -> memoryview:

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 FETCH_BYTES_MAX: Final = 4 << 20
-"""Large enough to make round trips rare. More would be colder in the cache when decoded, and cost
-memory.
-"""
+"""Large enough to make round trips rare. A larger response takes more memory, and less of it is in
+the processor's cache when it is decoded."""
 
 MAX_WAIT_MS: Final = 500
 _CONSUMER: Final = -1

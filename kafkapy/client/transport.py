@@ -23,7 +23,7 @@ class Transport(Protocol):
 
 
 Connector = Callable[[str, int, Security, float], Transport]
-"""Connect to host and port within some seconds."""
+"""Connects to a host and port, with a time limit in seconds."""
 
 
 def connect(host: str, port: int, security: Security, timeout_s: float) -> Transport:
