@@ -12,10 +12,11 @@ from typing import Final
 
 LOGIN_CONFIG: Final = "kafkapy.java.security.auth.login.config"
 ZOOKEEPER_SECTION: Final = "kafkapy.zookeeper.sasl.clientconfig"
-"""The section of the JAAS file for ZooKeeper: `Client`, or none if it is empty."""
+"""The property that names the JAAS section for ZooKeeper. The default is `Client`; an empty value
+disables SASL."""
 
 ZOOKEEPER_SERVER_SECTION: Final = "zookeeper.sasl.serverconfig"
-"""The Java property that names the section for a ZooKeeper server: `Server` unless it is set."""
+"""The Java property that names the JAAS section of a ZooKeeper server. The default is `Server`."""
 
 _OPTS: Final = "KAFKA_OPTS"
 _FILE: Final = "java.security.auth.login.config"
@@ -25,7 +26,7 @@ _KERBEROS: Final = "java.security.krb5.conf"
 _EFFECTIVE: Final = (_FILE, _SECTION, ZOOKEEPER_SERVER_SECTION, _SASL, _KERBEROS)
 _OF_JAVA: Final = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "log4j", "zookeeper.")
 OF_JVM: Final = ("KAFKA_HEAP_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", _OPTS)
-"""Variables that a JVM takes as words of its command line, in the order of Kafka's script."""
+"""Variables with options of the JVM's command line, in the order of Kafka's script."""
 _OTHERS: Final = ("KAFKA_GC_LOG_OPTS", "KAFKA_JMX_OPTS", "KAFKA_LOG4J_OPTS", "JMX_PORT")
 
 

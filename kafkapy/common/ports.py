@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 Pause: TypeAlias = Callable[[], None]
-"""A function that long work calls in its loops, because a thread beside an event loop may do it."""
+"""A function that long work calls in its loops. In a worker thread, it makes time for the event
+loop."""
 
 
 def no_pause() -> None:

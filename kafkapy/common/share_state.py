@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from kafkapy.common.uuid import Uuid
 
 UNINITIALIZED_START_OFFSET: Final = -1
-"""The start offset of a share partition that nothing was fetched from."""
+"""The start offset of a share partition from which nothing has been fetched."""
 UNKNOWN_COUNT: Final = -1
 
 

@@ -135,7 +135,7 @@ NO_EFFECT: Final[Mapping[str, str]] = {
     "remote.log.delete.on.disable": _TIERED,
     "remote.storage.enable": _TIERED,
 }
-"""Keys that nothing here reads, and why. Whoever sets one is told."""
+"""Keys without effect, with the reason. A broker logs a warning for each one that is set."""
 
 
 def validate_topic_configs(configs: Mapping[str, str]) -> dict[str, ConfigValue]:

@@ -88,7 +88,7 @@ def _hash(text: str) -> int:
 
 
 _REMEMBERED_LENGTH_MAX: Final = 255
-"""Clients choose these ids; longer ones would take memory."""
+"""The length limit of cached texts. Clients choose them, and longer ones would take memory."""
 _remembered_hash = lru_cache(maxsize=4096)(_hash)
 
 
