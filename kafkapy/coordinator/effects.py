@@ -10,7 +10,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.record.builder import RecordData
 
 REPLICATED: Final = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-"""The outcomes of an append that the high watermark has passed."""
+"""The results of an append after the high watermark has passed it."""
 
 Token: TypeAlias = Hashable
 """The caller's identification of a request."""

@@ -12,7 +12,7 @@ from kafkapy.coordinator.effects import Append, Effects, Producer, Token
 from kafkapy.record.builder import RecordData
 
 Ticket = NewType("Ticket", int)
-"""The reference to a waiting token, so that groups hold no connection."""
+"""A reference to a waiting token. With it, groups need no reference to a connection."""
 
 Appended: TypeAlias = Callable[[int, ErrorCode, int], None]
 """Called with (now_ms, error, base offset of the batch or -1)."""

@@ -41,7 +41,7 @@ GROUP_STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""A member's answer when the group could not be stored; other codes pass as they are."""
+"""The error code for members of a group that could not be stored. Other codes are unchanged."""
 
 OFFSET_STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -54,14 +54,15 @@ OFFSET_STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
 }
-"""The rows of a commit that could not be stored; other codes pass as they are."""
+"""The error code for the rows of a commit that could not be stored. Other codes are unchanged."""
 
 DELETION_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.NONE: ErrorCode.NONE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
 }
-"""The answer to somebody who deletes offsets. After others they may still be deleted."""
+"""The error code for a request that deletes offsets. After other errors it is REQUEST_TIMED_OUT,
+because the offsets may still be deleted."""
 
 
 @dataclass(slots=True)
@@ -81,9 +82,10 @@ class Core:
     outbox: Outbox[Result]
     topics: TopicSource = NO_TOPICS
     state_requests: list[StateRequest] = field(default_factory=list)
-    """For the share coordinator; the shell takes them."""
+    """Requests for the share coordinator. The caller takes them and sends them."""
     own_configs: dict[str, Mapping[str, ConfigValue]] = field(default_factory=dict)
-    """Of groups that have any, by group; their names are without the broker's `group.`."""
+    """Configs by group, of groups that have their own. Their names lack the prefix `group.` of
+    broker configs."""
 
     def own_config(self, group_id: str, name: str, default: int) -> int:
         """The group's own value of a config, or `default`, the broker's value."""

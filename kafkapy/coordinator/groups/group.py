@@ -65,9 +65,9 @@ class InitialDelay(NamedTuple):
     """The delay in which the first members of an empty group wait for others (KIP-134)."""
 
     delay_ms: int
-    """Of the window that runs now."""
+    """The length of the current window."""
     remaining_ms: int
-    """How much longer it may be extended after that."""
+    """The time by which the wait may be extended after the current window."""
 
 
 class Group:
@@ -104,41 +104,46 @@ class Group:
         """The partition of `__consumer_offsets` that holds the group."""
         self.state = EMPTY
         self.state_timestamp_ms = time_ms
-        """When it entered its state, wall clock; None if its record is too old to say."""
+        """The wall-clock time of the change to this state; None if the version of its record has
+        none."""
         self.generation_id = 0
-        """Only grows while the group lives."""
+        """Never decreases while the group exists."""
         self.protocol_type: str | None = None
-        """None until a member joined: a simple consumer's group, that only stores offsets."""
+        """None until a member joins. Until then the group only stores offsets, for simple
+        consumers."""
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
-        """Is a member, if there are members."""
+        """The id of a member, if the group has members."""
         self.subscribed_topics: frozenset[str] | None = None
-        """Of this generation; None if it cannot be known."""
+        """The subscribed topics of this generation; None if they are unknown."""
         self.offsets = GroupOffsets()
         self.consumer: ConsumerGroup | None = None
-        """Of a group of the consumer protocol: all members are there, and this stays Empty."""
+        """The state of a group of the consumer protocol. It has all members, and this group stays
+        Empty."""
         self.consumer_keys: tuple[bytes, ...] = ()
-        """Keys of the consumer group that it was; the next batch deletes their records."""
+        """Record keys of the former consumer group with this id. The next batch deletes their
+        records."""
 
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
-        """Member id by group instance id; exactly the static ones of `members`."""
+        """Member id by group instance id, of exactly the static members."""
         self.protocol_counts: Counter[str] = Counter()
-        """How many members support each protocol."""
+        """The number of members that support each protocol."""
         self.pending_members: set[str] = set()
-        """Ids handed out with MEMBER_ID_REQUIRED that did not join yet; none is a member."""
+        """Ids that were assigned with MEMBER_ID_REQUIRED and have not joined yet. None is in
+        `members`."""
 
         self.joining: dict[str, Ticket] = {}
-        """Members whose JoinGroup waits, in the order they came."""
+        """Members whose JoinGroup waits, in order of arrival."""
         self.syncing: dict[str, Ticket] = {}
         """Members whose SyncGroup waits."""
         self.pending_sync: set[str] = set()
-        """Members of this generation that did not send SyncGroup yet."""
+        """Members of this generation that have not sent SyncGroup yet."""
         self.assigned_generation_id = 0
-        """The last generation whose leader brought an assignment; it may not be in the log yet."""
+        """The last generation whose leader sent an assignment, which may not be in the log yet."""
         self.initial_delay: InitialDelay | None = None
         self.new_member_added = False
-        """A member came during the running window of the initial delay."""
+        """Whether a member joined during the current window of the initial delay."""
 
     @property
     def can_rebalance(self) -> bool:

@@ -27,12 +27,13 @@ class GroupOffsets:
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, Commit] = {}
         self.in_flight: dict[TopicPartition, list[OffsetAndMetadata]] = {}
-        """Commits whose append has not completed; no empty lists."""
+        """Commits whose append has not completed. No list is empty."""
         self.transactional: dict[int, dict[TopicPartition, Commit]] = {}
-        """By producer id: in the log, and invisible until that producer's COMMIT marker."""
+        """Commits by producer id. They are in the log, and invisible until the producer's COMMIT
+        marker."""
         self.doubtful: dict[TopicPartition, OffsetAndMetadata] = {}
-        """Commits that were not replicated in time, and do not count. They are in the log unless a
-        new leader does not have them, and the next coordinator may find them there."""
+        """Commits that were not replicated in time, and do not count. The log has them unless a new
+        leader lacks them, so the next coordinator may load them."""
 
     @property
     def any(self) -> bool:

@@ -29,7 +29,8 @@ from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 from kafkapy.coordinator.outbox import Ticket
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 300_000
-"""How long a member's first JoinGroup may wait: its client may be gone, and nobody can tell."""
+"""The time limit of a member's first JoinGroup. Until it is answered, the member sends no
+heartbeats that would show whether its client still runs."""
 
 
 def join_group(core: Core, now_ms: int, token: Token, request: JoinGroup) -> None:

@@ -17,10 +17,11 @@ class Member:
     rebalance_timeout_ms: int
     session_timeout_ms: int
     protocols: Sequence[tuple[str, bytes]]
-    """(name, metadata), the member's favourite first."""
+    """(name, metadata), in the member's order of preference."""
     assignment: bytes = b""
     is_new: bool = True
-    """Has never had a JoinGroup answered, so it knows no generation to heartbeat with."""
+    """Whether no JoinGroup of the member was answered yet. Without a generation it cannot send
+    heartbeats."""
 
     @property
     def is_static(self) -> bool:

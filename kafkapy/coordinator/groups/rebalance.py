@@ -30,7 +30,8 @@ from kafkapy.coordinator.groups.messages import UNKNOWN_MEMBER_ID, JoinGroupResu
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 
 _NOBODY_REJOINED_MS: Final = 1_000
-"""The least wait for the next look at a join that nobody came to: a timeout of 0 must not spin."""
+"""The minimum time until a join without members is checked again. With a rebalance timeout of 0, it
+would be checked in a busy loop."""
 
 
 def prepare(core: Core, now_ms: int, group: Group, reason: str) -> None:

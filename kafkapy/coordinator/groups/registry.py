@@ -14,7 +14,7 @@ from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
 from kafkapy.coordinator.groups.record_codec import fits_record
 
 _partition_for_key: Final = lru_cache(4_096)(partition_for_key)
-"""Each call about a group asks twice, and Java's string hash is slow here."""
+"""Cached, because each call about a group needs it twice, and Java's string hash is slow here."""
 
 
 @dataclass(slots=True)
@@ -25,9 +25,9 @@ class OffsetsPartition:
     loading: bool = True
     groups: dict[str, Group] = field(default_factory=dict)
     open_transactions: dict[int, set[str]] = field(default_factory=dict)
-    """The groups in which each producer has offsets pending."""
+    """The groups with pending offsets, by producer id."""
     deleted: dict[TopicPartition, None] = field(default_factory=dict)
-    """Partitions that were deleted during the load, whose offsets go when it ends."""
+    """Partitions that were deleted during the load. Their offsets are removed when it ends."""
 
 
 class GroupRegistry:

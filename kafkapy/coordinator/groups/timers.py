@@ -11,21 +11,21 @@ class TimerKind(IntEnum):
     """Kinds of deadlines."""
 
     JOIN = 0
-    """The end of PreparingRebalance."""
+    """The end of the state PreparingRebalance."""
     SYNC = 1
-    """The members of a new generation have sent SyncGroup."""
+    """For SyncGroup from all members of a new generation."""
     SESSION = 2
-    """A member has been heard of."""
+    """For the next heartbeat of a member, or another request that extends its session."""
     PENDING = 3
-    """A member that was given its id has joined with it."""
+    """For JoinGroup from a member that was assigned an id."""
     CONSUMER_SESSION = 4
-    """A member of a consumer group has been heard of."""
+    """The same for a member of a consumer group."""
     CONSUMER_REVOCATION = 5
-    """A member of a consumer group has revoked its partitions."""
+    """For the revocation of partitions by a member of a consumer group."""
     CONSUMER_JOIN = 6
-    """A classic member of a consumer group has joined again, as it was told to."""
+    """For JoinGroup from a classic member of a consumer group that must rejoin."""
     CONSUMER_SYNC = 7
-    """A classic member of a consumer group has sent SyncGroup after JoinGroup."""
+    """For SyncGroup from a classic member of a consumer group, after its JoinGroup."""
 
 
 class TimerKey(NamedTuple):

@@ -69,4 +69,4 @@ class _NoTopics:
 
 
 NO_TOPICS: Final[TopicSource] = _NoTopics()
-"""Those of a coordinator that coordinates classic groups only."""
+"""The topics of a coordinator for classic groups only."""

@@ -71,11 +71,11 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""The answer when a record could not be stored; other codes pass as they are."""
+"""The error code for a request whose record could not be stored. Other codes are unchanged."""
 
 
 _BATCHES_MAX: Final = 20_000
-"""Twice the most records that `group.share.partition.max.record.locks` allows."""
+"""The limit of state batches: twice the maximum of `group.share.partition.max.record.locks`."""
 
 
 @dataclass(slots=True)
@@ -95,10 +95,10 @@ class _StatePartition:
     loading: bool = True
     entries: dict[SharePartitionKey, _Entry] = field(default_factory=dict)
     end_offset: int = 0
-    """After the last record that was written or replayed."""
+    """The offset after the last record that was written or replayed."""
     doubtful: dict[SharePartitionKey, int] = field(default_factory=dict)
-    """The offsets of last records that were loaded, or not replicated in time, and are not known
-    to be replicated: a new leader may not have them."""
+    """The offset of a share partition's last record, if the record was loaded, or not replicated in
+    time. Its replication is not confirmed, so a new leader may lack it."""
 
     def note(self, key: SharePartitionKey, offset: int, error: ErrorCode) -> None:
         """Note that a record is in the log. If it is replicated, so are the records before it."""

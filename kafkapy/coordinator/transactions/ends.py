@@ -43,7 +43,8 @@ class Ending(Enum):
 
 
 Rules = Mapping[tuple[TransactionState, bool], Ending]
-"""By state, and whether EndTxn commits. Without a row: INVALID_TXN_STATE."""
+"""The effects of EndTxn by state, and by whether it commits. Without a row, the error is
+INVALID_TXN_STATE."""
 
 _OF_DECIDED: Final[Rules] = {
     (PREPARE_COMMIT, True): Ending.WAIT,
@@ -51,7 +52,7 @@ _OF_DECIDED: Final[Rules] = {
     (COMPLETE_COMMIT, True): Ending.REPEAT,
     (COMPLETE_ABORT, False): Ending.REPEAT,
 }
-"""A repeated call. With version 2 its epoch tells it from the next one."""
+"""For a repeated call. With version 2, its epoch distinguishes it from the next call."""
 
 _OF_OPEN: Final[Rules] = {
     (ONGOING, True): Ending.DECIDE,
@@ -59,7 +60,7 @@ _OF_OPEN: Final[Rules] = {
 }
 
 BEFORE_BUMPS: Final[Rules] = {**_OF_OPEN, **_OF_DECIDED}
-"""Before version 2."""
+"""For transaction versions before 2."""
 
 WITH_BUMPS: Final[Rules] = {
     **_OF_OPEN,
@@ -71,12 +72,11 @@ WITH_BUMPS: Final[Rules] = {
     (PREPARE_ABORT, True): Ending.WAIT,
     (PREPARE_ABORT, False): Ending.WAIT,
 }
-"""With version 2, for the present epoch. A producer may abort a transaction without partitions,
-because it may not know whether its first batch added one.
-"""
+"""For version 2 and the current epoch. A producer may abort a transaction without partitions,
+because it may not know whether its first batch added one."""
 
 REPEATED_WITH_BUMPS: Final[Rules] = _OF_DECIDED
-"""With version 2, for the epoch before."""
+"""For version 2 and the previous epoch."""
 
 
 def end_transaction(core: Core, token: Token, request: EndTransaction) -> None:

@@ -18,12 +18,13 @@ from kafkapy.coordinator.transactions.state import PREPARE_COMMIT, PREPARED, Tra
 RETRY_BACKOFF_MS: Final = 100
 
 _TOLD: Final = frozenset({ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT})
-"""A log with an old format has no transactions to end."""
+"""The results after which a marker is not sent again. A log with an old message format has no
+transactions to end."""
 
 _SUPERSEDED: Final = frozenset(
     {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED}
 )
-"""Another coordinator has taken over, and completes the transactions."""
+"""The errors after another coordinator has taken over. It completes the transactions."""
 
 
 def begin(core: Core, transaction: Transaction) -> None:

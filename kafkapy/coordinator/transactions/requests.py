@@ -35,7 +35,7 @@ from kafkapy.coordinator.transactions.state import (
 
 _TOMBSTONE_BYTES: Final = 16
 _BATCH_BYTES: Final = 64 * 1024
-"""Of the tombstones in one batch: far less than any limit of the topic."""
+"""The size of the tombstones in one batch. It is far below any limit of the topic."""
 
 # InitProducerId
 

@@ -24,24 +24,24 @@ NO_PRODUCER_EPOCH: Final = -1
 NO_TIMESTAMP: Final = -1
 LAST_EPOCH: Final = 2**15 - 1
 EPOCH_BUMP_VERSION: Final = 2
-"""The transaction version from which on the end of a transaction assigns the next epoch."""
+"""From this transaction version on, the end of a transaction assigns the next epoch."""
 
 
 class TransactionState(IntEnum):
     """States, with their bytes in the log."""
 
     EMPTY = 0
-    """Nothing was done since the producer began."""
+    """No partition was added since InitProducerId."""
     ONGOING = 1
     """Partitions were added."""
     PREPARE_COMMIT = 2
-    """Decided: the markers are being written."""
+    """The commit is decided, and the markers are being written."""
     PREPARE_ABORT = 3
     COMPLETE_COMMIT = 4
     """Every partition has its marker."""
     COMPLETE_ABORT = 5
     DEAD = 6
-    """Expired: its tombstone is being appended."""
+    """The transactional id has expired, and its tombstone is being appended."""
     PREPARE_EPOCH_FENCE = 7
     """The producer will be fenced and its transaction aborted. Never in the log."""
 

@@ -35,7 +35,8 @@ class AssignedMember(NamedTuple):
 
 Members: TypeAlias = Mapping[str, AssignedMember]
 Assignor: TypeAlias = Callable[[Members, Mapping[Uuid, int]], dict[str, Assignment]]
-"""Members by id and partition counts by topic id, to assignments by member id."""
+"""Computes the assignments by member id, from the members by id and the partition counts by topic
+id."""
 
 
 def _in_order(members: Members) -> list[str]:
@@ -109,7 +110,7 @@ def _fill_quotas(held: dict[str, Assignment], counts: Mapping[Uuid, int]) -> Non
 
 
 _Partitions: TypeAlias = dict[str, set[TopicIdPartition]]
-"""By member id."""
+"""Partitions by member id."""
 
 
 def _fill_subscribed(held: _Partitions, members: Members, counts: Mapping[Uuid, int]) -> None:

@@ -58,9 +58,9 @@ class Unsaved(NamedTuple):
     """A record that may be missing from the log."""
 
     number: int
-    """Of its write."""
+    """The number of its write."""
     is_in_log: bool
-    """Whether it was appended: then the log has it, unless a new leader does not."""
+    """Whether it was appended. A new leader's log may lack it nevertheless."""
 
 
 class ConsumerGroup:
@@ -72,7 +72,7 @@ class ConsumerGroup:
     group_type = CONSUMER_GROUP_TYPE
     protocol_type = CONSUMER_PROTOCOL_TYPE
     holds_offsets = True
-    """Whether offsets are committed to it."""
+    """Whether offsets can be committed to the group."""
 
     __slots__ = (
         "current",
@@ -108,14 +108,14 @@ class ConsumerGroup:
         self.static_members: dict[str, str] = {}
         """Member id by instance id."""
         self.owners: dict[TopicIdPartition, str] = {}
-        """The member that has a partition, or has still to revoke it."""
+        """The member that has each partition, or must still revoke it."""
 
         # Not in the records: state of this coordinator.
         self.seen_version = -1
         """The version of the metadata image that `topics` was compared with."""
         self.write_count = 0
         self.writes: list[Any] = []  # type: ignore[explicit-any]
-        """Appends that are under way, the oldest first (`log_writes.Write`)."""
+        """Appends in progress, the oldest first (`log_writes.Write`)."""
         self.unsaved: dict[bytes, Unsaved] = {}
         """Records that could not be appended, or not be replicated in time, by key."""
 

@@ -17,7 +17,7 @@ REASONS: Final[Mapping[TimerKind, str]] = {
     TimerKind.CONSUMER_JOIN: "the classic member failed to join within the rebalance timeout",
     TimerKind.CONSUMER_SYNC: "the member failed to sync within timeout",
 }
-"""The deadlines, each with the reason for which a member is removed."""
+"""The reason for the removal of a member, by deadline."""
 
 
 def reset_session(core: Core, now_ms: int, group: ConsumerGroup, member_id: str) -> None:

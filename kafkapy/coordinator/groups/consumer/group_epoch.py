@@ -19,7 +19,7 @@ from kafkapy.coordinator.groups.consumer.records import (
 from kafkapy.coordinator.groups.core import Core
 
 REGEX_REFRESH_MIN_MS: Final = 10_000
-"""The least time between two matches of all topics against a regular expression."""
+"""The minimum time between two matches of all topics against a regular expression."""
 
 
 def bump_epoch(changes: Changes) -> None:

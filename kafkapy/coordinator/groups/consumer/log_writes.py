@@ -40,10 +40,10 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     **GROUP_STORE_ERRORS,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
-"""A heartbeat's answer when its change could not be stored; other codes pass as they are."""
+"""The error code of a heartbeat whose change could not be stored. Other codes are unchanged."""
 
 _LOADED: Final = 0
-"""The number of the write that loaded records count as: before the first of this coordinator."""
+"""The write number of loaded records, which is lower than those of this coordinator's writes."""
 
 
 class Changes:
@@ -53,7 +53,7 @@ class Changes:
         self.group = group
         self.records: dict[bytes, bytes | None] = {}
         self.was_undone: Callable[[int], None] | None = None
-        """Called at that time, if the group was one of the classic protocol before."""
+        """Called with the time when the changes are undone, if they upgraded a classic group."""
         self.was_stored: Callable[[ErrorCode], None] | None = None
         """Called when the batch is replicated, or with the error if it is not."""
         self._before: dict[ConsumerKey, Value | None] = {}
@@ -112,7 +112,7 @@ class Write:
     number: int
     changes: Changes
     again: Mapping[bytes, Unsaved]
-    """The records of earlier writes that the log may not have, by key."""
+    """Records of earlier writes that the log may lack, by key. This write appends them again."""
     waiting: list[tuple[Ticket, Answer]] = field(default_factory=list)
 
     @property

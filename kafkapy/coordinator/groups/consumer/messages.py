@@ -91,7 +91,7 @@ class DescribedConsumer(NamedTuple):
     subscribed_names: Sequence[str]
     subscribed_regex: str | None
     is_classic: bool
-    """Whether it is a member of the classic protocol."""
+    """Whether the member uses the classic protocol."""
     assigned: Sequence[NamedPartitions]
     target: Sequence[NamedPartitions]
 

@@ -71,7 +71,7 @@ _MUST_WAIT: Final[
     MemberState.UNREVOKED_PARTITIONS: _has_not_revoked,
     MemberState.UNRELEASED_PARTITIONS: _never,
 }
-"""The conditions that keep a member in its state."""
+"""The condition under which a member stays in a state, by state."""
 
 
 def _next(

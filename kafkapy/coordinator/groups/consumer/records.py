@@ -63,7 +63,7 @@ class ClassicMember(NamedTuple):
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
-    """(name, subscription), the member's favourite first."""
+    """(name, subscription), in the member's order of preference."""
 
 
 TopicSubscription: TypeAlias = tuple[tuple[str, ...], str | None]
@@ -78,7 +78,7 @@ class MemberMetadata(NamedTuple):
     client_id: str
     client_host: str
     subscribed_names: tuple[str, ...]
-    """Sorted, each once."""
+    """Sorted, without duplicates."""
     subscribed_regex: str | None
     rebalance_timeout_ms: int
     server_assignor: str | None
@@ -95,11 +95,11 @@ class MemberState(IntEnum):
     """States of a member's reconciliation, as the record has them."""
 
     STABLE = 0
-    """Has its target, or an earlier one until the next heartbeat."""
+    """The member has its target, or an earlier one until its next heartbeat."""
     UNREVOKED_PARTITIONS = 1
-    """Must revoke partitions before it moves to the next epoch."""
+    """The member must revoke partitions before it moves to the next epoch."""
     UNRELEASED_PARTITIONS = 2
-    """Is in the target's epoch and waits for partitions that others still have."""
+    """The member is in the target's epoch and waits for partitions that others still have."""
 
 
 class CurrentAssignment(NamedTuple):
@@ -107,7 +107,7 @@ class CurrentAssignment(NamedTuple):
 
     member_epoch: int = 0
     previous_epoch: int = -1
-    """A member that missed an answer comes with this one."""
+    """The epoch in the next heartbeat of a member that missed a response."""
     state: MemberState = MemberState.STABLE
     assigned: Assignment = NOTHING
     revoking: Assignment = NOTHING
