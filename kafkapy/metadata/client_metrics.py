@@ -70,7 +70,7 @@ class Subscription(NamedTuple):
     metrics: tuple[str, ...]
     interval_ms: int
     patterns: Mapping[str, Callable[[str], object]]
-    """By field, whether a regular expression matches the whole of a text."""
+    """By field, a function that returns whether a regular expression matches the whole value."""
 
     def matches(self, client: ClientInformation) -> bool:
         """Whether all patterns match a client."""

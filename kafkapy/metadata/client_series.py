@@ -18,7 +18,7 @@ from kafkapy.metadata.otlp import Histogram, Point
 CLIENT_BYTES_MAX: Final = 1 << 20
 BYTES_MAX: Final = 1 << 25
 SERIES_BYTES: Final = 400
-"""Of a series, besides its texts; about what Python takes."""
+"""The memory that a series counts besides its texts; about as much as Python uses."""
 _BUCKET_BYTES: Final = 80
 _PUSHES_WITHOUT: Final = 3
 _LINES_AT_ONCE: Final = 1_000
@@ -28,7 +28,7 @@ _LINES_AT_ONCE: Final = 1_000
 class _Series:
     value: float | Histogram
     seen: int
-    """The last push of its client that had it."""
+    """The number of the client's last push that contained the series."""
     size_bytes: int
 
 
@@ -45,7 +45,7 @@ class _Client:
     pushes: int = 0
     size_bytes: int = 0
     keys: dict[tuple[str, str], None] = field(default_factory=dict)
-    """Name and labels of each of its series."""
+    """Name and labels of each series of the client."""
 
 
 class ClientSeries:

@@ -32,7 +32,7 @@ from kafkapy.metadata.topic_config import (
 )
 
 _BROKER: Final = "group"
-"""Where the names of brokers' configs begin."""
+"""The first word of the brokers' config names."""
 
 _B, _I, _S = ConfigType.BOOLEAN, ConfigType.INT, ConfigType.STRING
 _DURATION: Final = re.compile(

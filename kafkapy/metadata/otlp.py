@@ -17,19 +17,17 @@ if TYPE_CHECKING:
     from opentelemetry.proto.metrics.v1.metrics_pb2 import HistogramDataPoint, Metric, MetricsData
 
 ELEMENTS_MAX: Final = 5_000
-"""Of a push: resources, scopes, metrics and points. A client may not have more series anyway, and
-a megabyte has room for half a million that are empty.
-"""
+"""The limit of resources, scopes, metrics and points in one push. A client cannot have more series
+anyway, and a push of one megabyte has room for half a million empty elements."""
 PUSH_LABEL_CHARS_MAX: Final = 1 << 22
-"""Of all points of a push together. A resource sends its labels once, and each of its points has
-them here.
-"""
+"""The limit for all points of a push together. A push has the labels of a resource once, but here
+each of its points has them."""
 BUCKETS_MAX: Final = 200
 NAME_CHARS_MAX: Final = 250
 LABEL_CHARS_MAX: Final = 250
 LABELS_MAX: Final = 30
 RESERVED_PREFIX: Final = "kafka_"
-"""Of the broker's own metrics."""
+"""The prefix of the broker's own metrics."""
 
 _DELTA: Final = 1
 _NOT_OF_WORDS: Final = re.compile(r"[^a-zA-Z0-9:]+")
