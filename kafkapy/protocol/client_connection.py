@@ -23,9 +23,9 @@ _CORRELATION_ID_MAX: Final = 2**31 - 1
 
 
 MakeFrame = Callable[[int], bytes]
-"""A request with the correlation id, size prefix first."""
+"""Encodes a request with the given correlation id. The frame begins with the size prefix."""
 ReadFrame = Callable[[memoryview], Any]
-"""A response's frame as what its reader wants of it. Raises ProtocolViolation."""
+"""Decodes a response's frame, to any type. Raises ProtocolViolation."""
 
 
 class Response(NamedTuple):

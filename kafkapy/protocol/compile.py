@@ -20,7 +20,7 @@ M = TypeVar("M", bound=Message)
 
 
 ENCODING_ERRORS: Final = (StructError, TypeError, AttributeError)
-"""What an encoder raises for a field that its version cannot express."""
+"""The exceptions of an encoder for a field that its version cannot express."""
 
 
 def decoder(cls: type[M], version: int) -> Callable[..., tuple[M, int]]:

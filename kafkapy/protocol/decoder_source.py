@@ -33,8 +33,8 @@ from kafkapy.protocol.schema import RECORDS, STRING, UUID, Field, Kind, Struct
 from kafkapy.protocol.source import Source
 
 ROOM_BYTES: Final = 1 << 28
-"""What the elements of one message may take in memory, unless the caller says less. A cluster of
-200,000 partitions needs half of it."""
+"""The default limit of memory for the elements of one message. A cluster of 200,000 partitions
+needs half of it."""
 
 # The memory of a value in CPython, with the slot or list entry that holds it.
 _STRUCT_BYTES: Final = 56

@@ -18,10 +18,11 @@ from kafkapy.common.errors import ProtocolViolation
 SIZE_PREFIX: Final = 4
 OWN_BUFFER_BYTES_MIN: Final = 64 * 1024
 SCRATCH_BYTES_MAX: Final = 1 << 20
-"""No scratch is larger. A frame that is lies in a buffer of its own, and keeps its bytes."""
+"""The largest size of a scratch buffer. A larger frame has a buffer of its own, which later data
+does not overwrite."""
 SPARE_BUFFERS_MAX: Final = 4
 SPARE_BYTES_MAX: Final = 2 << 20
-"""A larger buffer is not kept. A batch, or a fetch, of Kafka's default limits (1 MiB) fits."""
+"""Larger buffers are not kept. A batch or a fetch within Kafka's default limits (1 MiB) fits."""
 _I32: Final = Layout(">i")
 _TLS_HANDSHAKE: Final = 0x1603  # how a ClientHello begins
 

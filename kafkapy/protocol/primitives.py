@@ -14,17 +14,17 @@ from kafkapy.common.errors import ProtocolViolation
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Records: TypeAlias = Buffer | list[Buffer]
-"""Record batches as they lie on disk: one buffer, or several to be sent one after another."""
+"""Record batches in their on-disk format: one buffer, or several to be sent one after another."""
 
 COPY_BELOW: Final = 2048
-"""Records smaller than this are copied next to their neighbours; bigger ones go by reference."""
+"""Smaller records are copied next to the fields around them. Larger ones are not copied."""
 
 TAGGED_FIELDS_MAX: Final = 1024
-"""Unknown tagged fields in one section. The newest messages of Kafka have a handful: 10 MB of them
-took a second to skip."""
+"""The limit of unknown tagged fields in one section. The newest messages of Kafka have a handful.
+To skip 10 MB of them took a second."""
 
 STRING_BYTES_MAX: Final = 32767
-"""A compact string is not longer than the length of a classic one can say, as in Kafka."""
+"""The largest length of a string (INT16). As in Kafka, it is also the limit of compact strings."""
 
 ONE_BYTE_UVARINT: Final = tuple(bytes([n]) for n in range(128))
 

@@ -26,7 +26,7 @@ from kafkapy.protocol.messages.produce import (
 from kafkapy.protocol.primitives import compact_bytes
 
 ACKS: Final = (-1, 0, 1)
-"""What a producer may ask for; a request with anything else is refused."""
+"""The valid values of acks. A request with any other value is refused."""
 FIRST_VERSION: Final = 5  # before it, a response has no log start offset
 FIRST_VERSION_WITH_IDS: Final = 13
 

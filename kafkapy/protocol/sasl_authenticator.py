@@ -47,11 +47,11 @@ class SaslEvent(Enum):
 
     VERSIONS = auto()
     UNKNOWN_VERSIONS = auto()
-    """ApiVersions in a version that is not served, or whose software has no valid name: the client
-    asks again."""
+    """ApiVersions in an unsupported version, or with an invalid software name. The client sends
+    another one."""
     MECHANISM = auto()
     OTHER_MECHANISM = auto()
-    """Not that of the session which is to go on."""
+    """A mechanism that is not that of the session to be renewed."""
     TOKEN = auto()
     LAST_TOKEN = auto()
     REFUSAL = auto()
