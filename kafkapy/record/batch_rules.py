@@ -12,20 +12,22 @@ from kafkapy.record.codec import DECOMPRESSED_BYTES_MAX, Codec
 NO_LIMIT: Final = 2**63 - 1
 
 RECORD_BYTES_MIN: Final = 7
-"""The least that a v2 record takes: one byte each for its length, attributes, two deltas, key,
+"""The smallest size of a v2 record: one byte each for its length, attributes, two deltas, key,
 value and headers."""
 
 RATIO_MAX: Final = (1, 1032, 22, 255, 32768, 0, 0, 0)
-"""By the codec's id, the most that a compressed byte can unfold to: a deflate match of 258 bytes in
-2 bits, a snappy copy of 64 in 3 bytes, an lz4 length byte of 255, a zstd block of 128 KiB in 4."""
+"""The largest size of one compressed byte after decompression, by codec id: a deflate match of 258
+bytes in 2 bits, a snappy copy of 64 in 3 bytes, an lz4 length byte of 255, a zstd block of 128 KiB
+in 4."""
 
 ROOM_BYTES_MIN: Final = 64 << 20
 ROOM_PER_BYTE: Final = 64
 RECORD_ROOM_BYTES: Final = 32
-"""Reading a record takes as long as decompressing so many bytes, or longer."""
+"""Each record counts as this many decompressed bytes, because to read it takes at least as long as
+to decompress them."""
 
 RECORDS_MAX: Final = DECOMPRESSED_BYTES_MAX // RECORD_BYTES_MIN
-"""The most records of any batch: no reader decompresses more."""
+"""The limit of records in a batch: no reader decompresses more."""
 
 
 class BatchRules(NamedTuple):

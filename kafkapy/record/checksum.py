@@ -28,4 +28,5 @@ def _load() -> Callable[..., int]:
 
 
 crc32c: Final = _load()
-"""`crc32c(data, seed=0)`: the checksum of data, or of what `seed` was the checksum of, and data."""
+"""`crc32c(data, seed=0)`: the checksum of data. With the checksum of earlier bytes as `seed`, it is
+that of these bytes and data."""

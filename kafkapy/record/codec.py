@@ -6,7 +6,8 @@ from enum import IntEnum
 from typing import Final
 
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
-"""What a batch may unfold to: more than the largest request (100 MiB), far less than a bomb."""
+"""The size limit of a decompressed batch: more than the largest request (100 MiB), far less than a
+decompression bomb."""
 
 
 class Codec(IntEnum):

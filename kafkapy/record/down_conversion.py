@@ -30,8 +30,9 @@ from kafkapy.record.legacy import spoil_lz4_header
 from kafkapy.record.records import Record, batch_records
 
 OVERFLOW: Final = struct.pack(">qi", -1, 61)
-"""The beginning of a message that never comes. It stands for batches none of which can be shown,
-so that the consumer reports a message that it cannot read and does not fetch forever."""
+"""The beginning of a message whose rest is never sent. It replaces batches without a message for
+the consumer, so that the consumer reports a message that it cannot read, and does not fetch
+forever."""
 
 _HEAD: Final = struct.Struct(">qiI")  # offset, size, CRC
 _FIELDS: Final = (struct.Struct(">bb"), struct.Struct(">bbq"))  # magic, attributes, timestamp

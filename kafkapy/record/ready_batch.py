@@ -9,7 +9,7 @@ from kafkapy.record.builder import RecordData, build_batch, seal
 from kafkapy.record.records import batch_records
 
 ReadyBatch = memoryview | bytearray
-"""One whole v2 batch of one record at least, whose producer fields and CRC `stamp` sets."""
+"""One whole v2 batch with at least one record. `stamp` sets its producer fields and CRC."""
 
 
 def stamp(

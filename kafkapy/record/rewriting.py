@@ -44,11 +44,12 @@ _ERRORS_SHOWN: Final = 3
 _ERRORS_TOLD: Final = 1000  # each takes space in the response; a batch may have a million records
 
 PRODUCED_BYTES_MAX: Final = 64 << 20
-"""What a produced batch may unfold to where it must be decompressed: 64 times the most that a topic
-takes by default."""
+"""The size limit of a produced batch that must be decompressed: 64 times the default of
+`max.message.bytes`."""
 CONVERTED_BYTES_MAX: Final = 16 << 20
-"""What a message set of before 0.11 may unfold to: each message is converted by itself, and counts
-as `_MESSAGE_BYTES` more than its key and value. That is a second of work at most."""
+"""The size limit of a decompressed message set from before 0.11. Each message is converted by
+itself, and counts as `_MESSAGE_BYTES` more than its key and value. That is at most a second of
+work."""
 _MESSAGE_BYTES: Final = 64
 
 

@@ -30,7 +30,8 @@ from kafkapy.record.ready_batch import ReadyBatch
 from kafkapy.record.row_kernels import encode_rows
 
 FIRST_BYTES: Final = 16 << 10
-"""What a batch takes before it grows: many partitions have few rows each."""
+"""The initial size of a batch's buffer, which grows. It is small, because many partitions have few
+rows."""
 
 
 _NO_BYTES: Final = np.empty(0, np.uint8)
