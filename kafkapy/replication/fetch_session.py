@@ -29,9 +29,10 @@ FINAL_EPOCH: Final = -1
 EPOCH_MAX: Final = 2**31 - 1
 EVICTION_IDLE_MS: Final = 120_000
 PARTITIONS_MAX: Final = 50_000
-"""The limit for the sessions of all consumers, and again for those of brokers: 17 MB each."""
+"""The limit for the sessions of all consumers together, and also for those of all brokers: 17 MB
+each."""
 _FEW: Final = 256
-"""The number of partitions that any session may have."""
+"""The number of partitions that any session may have, regardless of `PARTITIONS_MAX`."""
 
 PartitionKey = tuple[str | bytes, int]
 """A topic's name or id, and a partition index."""

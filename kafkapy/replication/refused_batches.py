@@ -22,9 +22,11 @@ from kafkapy.record.batch_header import NO_PRODUCER_ID, NO_SEQUENCE, Buffer, rea
 from kafkapy.storage.producer_state import ProducerState
 
 PIPELINED_MAX: Final = 4
-"""Batches that may be in flight behind one (max.in.flight.requests.per.connection is 5)."""
+"""The batches that may be in flight behind a refused one (max.in.flight.requests.per.connection is
+5)."""
 REMEMBERED_MS: Final = 5_000
-"""By then, batches in flight at a refusal have arrived, or their connection has failed."""
+"""The lifetime of a refusal. By then, batches in flight at the refusal have arrived, or their
+connection has failed."""
 PRODUCERS_MAX: Final = 1_000
 PARTITIONS_MAX: Final = 1_000
 

@@ -90,7 +90,7 @@ class SharePartition:
         self.start_offset = 0
         self._records = RecordsInFlight()
         self._has_earlier = False
-        """Whether records before the end may be acquired: released ones, or gaps."""
+        """Whether records before the end may be available: released ones, or gaps."""
         self._last_number = 0
         self._lock_deadlines: list[int] = []
 

@@ -18,7 +18,7 @@ _EPOCH_MAX: Final = 2**31 - 1
 PARTITIONS_MAX: Final = 1_000_000
 """The limit for all sessions together: 210 MB. Kafka limits their number only."""
 FEW: Final = 256
-"""The number of partitions that any session may have."""
+"""The number of partitions that any session may have, regardless of `PARTITIONS_MAX`."""
 
 
 class SessionKey(NamedTuple):
