@@ -21,7 +21,7 @@ from kafkapy.security.oauth.tokens import (
 from kafkapy.security.sasl.server import Refused, RefusedSilently
 
 Validate = Callable[[str], BearerToken]
-"""The token of a text. Raises IllegalToken."""
+"""Parses and validates a token. Raises IllegalToken."""
 
 _BAD: Final = "Invalid OAUTHBEARER client first message"
 _PAIRS: Final = rf"(?:{EXTENSION_NAME.pattern}={EXTENSION_VALUE.pattern}\x01)*"

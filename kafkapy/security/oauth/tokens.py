@@ -22,9 +22,8 @@ EXTENSION_NAME: Final = re.compile(r"[A-Za-z]+")
 EXTENSION_VALUE: Final = re.compile(r"[\x21-\x7E \t\r\n]+")
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")
 _SECONDS_MAX: Final = 253_402_300_799.0
-"""The last second of the year 9999, which replaces later times, so that every time fits a field of
-the protocol and a timer.
-"""
+"""The last second of the year 9999. It replaces later times, so that every time fits a field of the
+protocol and a timer."""
 _NOT_BASE64URL: Final = re.compile(r"[^A-Za-z0-9_=-]")
 
 

@@ -13,7 +13,7 @@ from kafkapy.common.errors import KafkapyError
 
 REALM: Final = "zk-sasl-md5"
 URI: Final = f"zookeeper/{REALM}"
-"""Java's client and kazoo name this service and this host, whatever the server's name is."""
+"""Java's client and kazoo send this service and host, regardless of the server's name."""
 
 TOKEN_MAX: Final = 4096
 """The RFC's limit for a response."""

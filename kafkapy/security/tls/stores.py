@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ALLOW_SHA1: Final = "kafkapy.ssl.allow.sha1"
 SECURITY_LEVEL_0: Final = "@SECLEVEL=0"
-"""OpenSSL's syntax for it, at the end of a list of ciphers."""
+"""The last entry of an OpenSSL cipher list for security level 0."""
 TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 CLIENT_AUTH: Final = ("none", "requested", "required")
 _PEM_CHAIN: Final = re.compile(
