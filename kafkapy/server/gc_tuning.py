@@ -14,8 +14,9 @@ from typing import Final
 _FULL: Final = 2
 _WHOLE_EVERY_S: Final = 3600.0
 _YOUNG_OBJECTS: Final = 5000
-"""So many more made than freed bring on a look at the youngest. CPython's 700 are a few requests
-that wait: the looks took 2 % of a busy leader's processor time, and hardly found a cycle."""
+"""The number of allocations minus deallocations that starts a collection of the youngest
+generation. A few waiting requests reach CPython's default of 700. With it, collections took 2 % of
+a busy leader's processor time, and found hardly any cycles."""
 
 
 def freeze_survivors(now_s: Callable[[], float] = time.monotonic) -> None:

@@ -25,7 +25,7 @@ from kafkapy.storage.filesystem import File, FileSystem, OsFileSystem
 logger = logging.getLogger("kafka.server.KafkaServer")
 
 PID_FILE: Final = "kafkapy.pid"
-"""By which `kafkapy server stop` finds the process."""
+"""The file by which `kafkapy server stop` finds the process."""
 
 
 Connect = Callable[

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.server.AutoTopicCreationManager")
 
 CREATION_WAIT_MS: Final = 1000
-"""The time that the leaders of a topic that a request needs get to appear."""
+"""The time for which a request waits for the leaders of a topic that it creates."""
 
 # Prefixes of the configs of internal topics.
 _INTERNAL_PREFIX: Final = {

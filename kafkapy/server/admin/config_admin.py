@@ -63,7 +63,7 @@ _DEFINITIONS: Final[Mapping[str, ConfigDef]] = {
     "client-metrics": CLIENT_METRICS_CONFIGS,
     "groups": GROUP_CONFIGS,
 }
-"""By entity type; those of brokers are given."""
+"""Config definitions by entity type. Those of brokers come from `layers`."""
 
 # (name, AlterOp, value); DELETE needs no value.
 ConfigOp = tuple[str, int, str | None]

@@ -75,7 +75,7 @@ T = TypeVar("T")
 M = TypeVar("M", bound="Message")
 R = TypeVar("R", bound="Message")
 OfCluster = TypeVar("OfCluster", "MetadataResponse", "DescribeClusterResponse")
-"""The responses that say what may be done to the cluster."""
+"""The responses with a field of authorized cluster operations."""
 
 _O: Final = Operation
 _TOPIC, _GROUP, _CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER

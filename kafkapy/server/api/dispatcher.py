@@ -50,7 +50,7 @@ _NOT_MESSAGES: Final = (Pending, NoResponse, CloseConnection)
 _NOT_TO_ENCODE: Final = (list, NoResponse, CloseConnection, ProtocolViolation)
 
 ROOM_AT_ONCE_BYTES: Final = 1 << 19
-"""The memory of a request that is decoded in one slice: some 2,000 rows, 2 ms."""
+"""Requests that take at most this much memory are decoded in one slice: about 2,000 rows, 2 ms."""
 ROOM_BYTES_MIN: Final = 1 << 24
 ROOM_BYTES_MAX: Final = 1 << 27
 ROOM_PER_BYTE: Final = 28

@@ -47,7 +47,7 @@ M = TypeVar("M", bound="Message")
 Q = TypeVar("Q", bound="Message")
 
 ELEMENTS_AT_ONCE: Final = 2_000
-"""Elements of a message that is made, or encoded, in one go."""
+"""The limit of elements in a message that is created, or encoded, in one slice."""
 CHANGES_AT_ONCE: Final = 10_000
 _START_WAIT_MS: Final = 20_000
 

@@ -72,7 +72,7 @@ _MAY_DROP: Final = frozenset(
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
     }
 )
-"""They change nothing, and may read for minutes: not for a client that has left."""
+"""These APIs are read-only and may take minutes. They are cancelled when the client disconnects."""
 
 # In a table, each handler takes requests of its own API.
 AnyHandle = Handle[Any, Message]  # type: ignore[explicit-any]

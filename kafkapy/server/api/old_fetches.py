@@ -33,11 +33,10 @@ _FIRST_VERSION_WITH_BATCHES: Final = 4
 _FIRST_VERSION_WITH_STORAGE_ERROR: Final = 6
 _FIRST_VERSION_WITH_TIMESTAMPS: Final = 2
 CONVERTED_BYTES_MAX: Final = 1 << 20
-"""The limit of converted bytes in one response, beyond the first batch of each partition. Small
-records take half a second.
-"""
+"""The limit of converted bytes in one response, beyond the first batch of each partition. With
+small records, the conversion takes half a second."""
 _READ_BYTES_MIN: Final = 1 << 16
-"""Read of each partition: the first batches may be markers, which have nothing to show."""
+"""The smallest read limit of a partition: its first batches may be markers, which are dropped."""
 
 
 def adapt(replicas: ReplicaManager, version: int, results: list[FetchResult]) -> list[FetchResult]:

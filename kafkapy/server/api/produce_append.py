@@ -40,7 +40,8 @@ R = TypeVar("R")
 _FIRST_VERSION_THAT_ADDS: Final = 12
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 ROWS_AT_ONCE: Final = 8
-"""Each may be converted, checked or compressed at once if it is brief: a millisecond."""
+"""The number of rows that are appended in one slice. The conversion, check or compression of a
+brief row takes up to a millisecond."""
 _NONE_UNVERIFIED: Final[list[Writing]] = []
 
 

@@ -15,7 +15,7 @@ S = TypeVar("S", bound=Message)  # responses
 
 Handle = Callable[[RequestContext, Q], Handled[S]]
 Refuse = Callable[[Q, ApiError, int], Union[S, CloseConnection]]  # noqa: UP007
-"""The response that refuses a whole request, in a version."""
+"""Creates the response that refuses a whole request, in the given version."""
 
 
 class Api(NamedTuple, Generic[Q, S]):

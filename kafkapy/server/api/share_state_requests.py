@@ -20,7 +20,7 @@ from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 _APPEND_UNITS: Final = 60
-"""One row that may write a record."""
+"""The cost of one row that may write a record."""
 
 
 class Row(Protocol):
@@ -52,15 +52,15 @@ class StatesRequest(Protocol[R_co]):
 
 
 ToRequest = Callable[[SharePartitionKey, R], StateRequest]
-"""The request for one row.
+"""Creates the coordinator's request for one row.
 
 Raises:
     ApiError: the row is invalid.
 """
 ToRow = Callable[[int, StateResult], S]
-"""The row of a partition in the response."""
+"""Creates a partition's row of the response."""
 ToResponse = Callable[[Mapping[Uuid, list[S]]], M]
-"""The response with the rows of each topic."""
+"""Creates the response from the rows of each topic."""
 
 
 def serve(

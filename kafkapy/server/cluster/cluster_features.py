@@ -28,7 +28,8 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 GROUP_VERSION: Final = Feature("group.version", 1, 1)
 """Level 1: consumer groups (KIP-848)."""
 TRANSACTION_VERSION: Final = Feature("transaction.version", 1, 2)
-"""Level 1: records with tagged fields; 2: the epoch is bumped at each end (KIP-890)."""
+"""Level 1: records with tagged fields. Level 2: each end of a transaction bumps the epoch
+(KIP-890)."""
 
 SHARE_VERSION: Final = Feature("share.version", 1, 1)
 """Level 1: share groups (KIP-932)."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 KEY: Final = "kafkapy.zookeeper.listen"
 _LIMITS: Final = {"tickTime": "500", "maxSessionTimeout": "60000", "maxClientCnxns": "0"}
-"""Sessions from 1 s to 60 s: the brokers say how long, by zookeeper.session.timeout.ms."""
+"""Sessions from 1 s to 60 s. The brokers choose their timeout by zookeeper.session.timeout.ms."""
 
 logger = logging.getLogger("kafkapy.zookeeper")
 

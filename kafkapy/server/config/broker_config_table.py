@@ -501,7 +501,8 @@ NO_EFFECT: Final[Mapping[str, str]] = {
     "ssl.protocol": "ssl.enabled.protocols says which versions are spoken",
     "zookeeper.metadata.migration.enable": "KRaft is not served",
 }
-"""Keys of Kafka that nothing here reads, and why. Whoever sets one is told."""
+"""Keys of Kafka without effect here, with the reason. The broker logs a warning for each one that
+is set."""
 
 _LISTENERS: Final = "listeners=PLAINTEXT://HOST:PORT"
 _CLIENT_QUOTAS: Final = (
@@ -516,7 +517,7 @@ REMOVED: Final[Mapping[str, str]] = {
     "quota.consumer.default": f"{_CLIENT_QUOTAS} consumer_byte_rate=...",
     "quota.producer.default": f"{_CLIENT_QUOTAS} producer_byte_rate=...",
 }
-"""Keys that Kafka 3.0 removed, and what to write instead."""
+"""Keys that Kafka 3.0 removed, with their replacements."""
 
 AT_START_ONLY: Final = frozenset(
     {
@@ -527,4 +528,5 @@ AT_START_ONLY: Final = frozenset(
         "transaction.partition.verification.enable",
     }
 )
-"""Keys that can be set while brokers run, but are read from server.properties when one starts."""
+"""Keys that are accepted as dynamic configs, but have effect only in server.properties, at the
+start of a broker."""

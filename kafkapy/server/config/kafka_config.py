@@ -51,8 +51,9 @@ _EMBEDDED_DEFAULTS: Final = {
     "share.coordinator.state.topic.min.isr": 1,
     "group.initial.rebalance.delay.ms": 0,
 }
-"""Of one broker without ZooKeeper: it cannot have three replicas, and nobody wants to wait three
-seconds for other members of a group on a laptop. Kafka's own server.properties sets the same."""
+"""Defaults of a broker with the embedded store. A single broker cannot have three replicas, and on
+a laptop a new group need not wait three seconds for other members. Kafka's own server.properties
+sets the same."""
 
 
 def _with_both_ids(properties: dict[str, str]) -> dict[str, str]:
@@ -100,14 +101,14 @@ _GROUP_BOUNDS: Final = (
     ),
     ("group.share.max.size", "group.share.max.share.sessions"),
 )
-"""Keys of which each is at most the next."""
+"""Keys whose values must be in ascending order; equal values are allowed."""
 _GROUP_BEATS: Final = (
     ("group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms"),
     ("group.share.heartbeat.interval.ms", "group.share.session.timeout.ms"),
 )
 
 _RETENTION: Final = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
-"""The first that is given counts."""
+"""The keys of the retention time, in order of precedence."""
 _PER_IP: Final = "max.connections.per.ip"
 
 

@@ -101,7 +101,7 @@ UNSERVED: Final[Mapping[str, tuple[ConfigKey, ...]]] = {
         ConfigKey("socket.connection.setup.timeout.ms", _L, 10000),
     ),
 }
-"""By reason."""
+"""Configs that are not served, by reason."""
 
 UNSERVED_ROWS: Final = tuple(key for keys in UNSERVED.values() for key in keys)
 WHY_UNSERVED: Final = {key.name: reason for reason, keys in UNSERVED.items() for key in keys}

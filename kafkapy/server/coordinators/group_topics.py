@@ -24,7 +24,7 @@ _WORDS_OF_KAFKA: Final = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
 }
-"""RE2/J's words, which are Kafka's, for the errors of RE2."""
+"""The error texts of RE2/J, which Kafka uses, by error text of RE2."""
 
 
 class GroupTopics:

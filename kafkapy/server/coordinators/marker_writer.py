@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 Written = Callable[[dict[TopicPartition, ErrorCode]], None]
-"""Called with what became of each partition's marker."""
+"""Called with the result of each partition's marker."""
 
 
 class MarkerWriter:

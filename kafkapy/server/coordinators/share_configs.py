@@ -22,7 +22,7 @@ _UNITS_MS: Final = (86_400_000, 3_600_000, 60_000, 1000)
 
 
 GroupConfigs: TypeAlias = Callable[[str], Mapping[str, ConfigValue]]
-"""The configs that a group has of its own."""
+"""Returns the group's own configs."""
 
 
 class ShareConfigs:

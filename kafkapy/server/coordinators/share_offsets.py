@@ -79,7 +79,7 @@ class ShareOffsets:
         self._metadata = metadata
         self._nodes = nodes
         self._changing: set[str] = set()
-        """Groups whose states are just begun anew or deleted."""
+        """Groups whose share partition states are being initialized or deleted."""
 
     @contextmanager
     def _alone(self, group_id: str) -> Iterator[None]:

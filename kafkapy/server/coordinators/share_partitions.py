@@ -34,19 +34,20 @@ _ERRORS: Final = {
     ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
-"""The errors of the share coordinator as members get them; other codes pass as they are."""
+"""The error codes for members, by code of the share coordinator. Other codes are unchanged."""
 
 _STALE: Final = frozenset(
     {ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH, ErrorCode.INVALID_REQUEST}
 )
-"""The errors of storing after which a share partition is loaded again: it has another leader, was
-begun anew, or was deleted."""
+"""The write errors after which a share partition is loaded again: it has another leader, or its
+state was initialized again or deleted."""
 
 _TOLD: Final = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
      ErrorCode.KAFKA_STORAGE_ERROR}
 )  # fmt: skip
-"""The errors of loading that members know; others are UNKNOWN_SERVER_ERROR to them."""
+"""The load errors that members receive. They receive UNKNOWN_SERVER_ERROR for others, except
+COORDINATOR_NOT_AVAILABLE, after which the next fetch loads again."""
 
 Answered = Callable[[ErrorCode], None]
 

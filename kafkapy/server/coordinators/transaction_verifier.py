@@ -39,9 +39,8 @@ if TYPE_CHECKING:
 _VERSION: Final = 4
 _RETRY_MS: Final = 20
 _RETRIES_MS: Final = 100
-"""While the previous transaction is being completed. Kafka: add.partitions.to.txn.retry.backoff.ms
-and .max.ms.
-"""
+"""The time limit of retries while the previous transaction is being completed. Kafka:
+add.partitions.to.txn.retry.backoff.ms and .max.ms."""
 
 _COORDINATOR_AWAY: Final = frozenset(
     {
@@ -52,7 +51,8 @@ _COORDINATOR_AWAY: Final = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-"""Producers of any age try again after NOT_ENOUGH_REPLICAS, and look for no other leader."""
+"""The errors that producers receive as NOT_ENOUGH_REPLICAS. Producers of all versions retry after
+it, and do not look for another leader."""
 
 _NOT_THE_PRODUCERS: Final = frozenset(
     {
@@ -61,7 +61,7 @@ _NOT_THE_PRODUCERS: Final = frozenset(
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
-"""Refusals of ids and epochs that no producer has: nothing is remembered of their batches."""
+"""The errors for ids and epochs that no producer has. Their batches' verification is dropped."""
 
 Errors = dict[TopicPartition, ErrorCode]
 Verified = Callable[[Errors], None]

@@ -8,7 +8,7 @@ from kafkapy.server.counts.request_times import RequestTimes
 
 CONNECTED: Final = "CONNECTED"
 STATES: Final = ("CONNECTING", CONNECTED, "EXPIRED", "AUTH_FAILED", "CLOSED")
-"""As `SessionState` names them; `kazoo_session.ConnectionState` has them as its values."""
+"""The names of Kafka's `SessionState` metric, which are the values of `ConnectionState`."""
 
 _COUNTED: Final = {
     "CONNECTING": "zookeeperdisconnects",

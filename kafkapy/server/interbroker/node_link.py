@@ -25,7 +25,7 @@ class NodeUnavailable(KafkapyError):
 
 
 OnAnswer = Callable[[Any], None]
-"""Gets the response, or the NodeUnavailable that stands for it."""
+"""Called with the response, or with a NodeUnavailable in its place."""
 
 
 class _Sent(NamedTuple):

@@ -14,9 +14,8 @@ TLS: Final = "SSL"
 """The mechanism in counts of TLS handshakes."""
 
 Login = tuple[str, str]
-"""(listener, mechanism) of configured ones, so that clients cannot create counters. The mechanism
-is empty for clients that were refused before they chose one.
-"""
+"""(listener, mechanism), both from the configuration, so that clients cannot create counters. The
+mechanism is empty for clients that were refused before they chose one."""
 
 
 class AuthenticationCounts:

@@ -33,7 +33,7 @@ _PER_IP: Final = "max.connections.per.ip"
 RESERVE: Final = 64
 """Descriptors that are reserved for brokers, checkpoints, the journal and ZooKeeper."""
 BROKERS_RESERVE: Final = 32
-"""The part of them for connections to the inter-broker listener."""
+"""The part of `RESERVE` for connections to the inter-broker listener."""
 
 
 def sockets_at_most(descriptors: int) -> int:

@@ -24,13 +24,12 @@ from typing import Any, Final
 logger = logging.getLogger("kafka.network.SocketServer")
 
 RECEIVED_BYTES: Final = 1 << 18
-"""The bytes that are received at once. OpenSSL's buffer of each connection grows to them. A quarter
-of it costs 0.2 s/GB more.
-"""
+"""The bytes that are received at once. OpenSSL's buffer of each connection grows to this size. With
+a quarter of it, receiving costs 0.2 s/GB more."""
 SENT_BYTES: Final = 1 << 16
-"""Encrypted bytes are passed to the socket when there are so many, or at the end of a write."""
+"""Encrypted bytes are passed to the socket when they reach this size, or at the end of a write."""
 UNREAD_ANSWERS_MAX: Final = 1 << 16
-"""The bytes of TLS's own answers that may wait behind others which the client does not read."""
+"""The limit of TLS's own answers, in bytes, that wait because the client does not read."""
 
 
 class State(enum.Enum):

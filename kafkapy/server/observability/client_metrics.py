@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _PREFIX: Final = "kafka_server_client_metrics"
 _INFO: Final = f"{_PREFIX}_instance_info"
-"""Of each client with series, written like these: there may be thousands."""
+"""The metric with one sample for each client that has series. It is written like the series,
+because there may be thousands of clients."""
 
 
 class ClientMetrics:

@@ -45,7 +45,7 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 
 _REQUEST_BYTES_MAX: Final = 8192
 _CHARS_PER_UNIT: Final = 200
-"""About what is written in a microsecond."""
+"""About the number of characters that are written in a microsecond."""
 LIMIT_S: Final = 10.0
 CONNECTIONS_MAX: Final = 16
 

@@ -148,7 +148,7 @@ class ClientQuotas:
         self.connections = ConnectionRates(windows)
         self.creations = CreationRates(config)
         self.exempt = SampledStat(windows.size_ms, windows.num)
-        """Percent of time for requests that no quota is charged for."""
+        """Percent of time for requests that are exempt from quotas."""
 
     def update(self, entity_type: str, entity: str, configs: Mapping[str, str]) -> None:
         """Apply the configs of `/config/users/<entity>` or `/config/clients/<entity>`.

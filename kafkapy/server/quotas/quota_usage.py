@@ -18,8 +18,8 @@ K = TypeVar("K")
 
 QUIET_MS: Final = 3_600_000
 USAGES_MAX: Final = 10_000
-"""A client chooses its client id. Each that is known takes 750 bytes, and 0.1 ms of a page of
-metrics."""
+"""The limit of usages, because clients choose their client ids. Each takes 750 bytes, and 0.1 ms of
+each metrics scrape."""
 PAUSE_MS_MAX: Final = 2**31 - 1
 # The windows of metrics, which are not those of quotas.
 _AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS = 30_000, 2

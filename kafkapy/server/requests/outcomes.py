@@ -27,10 +27,10 @@ N = TypeVar("N", bound="Message")
 _UNANSWERED: Any = None
 
 Later = Coroutine[Any, Any, R]
-"""A response, or the work that makes it, for which somebody has to wait."""
+"""A coroutine that returns a response, or the work that creates it."""
 
 ANONYMOUS: Final = "User:ANONYMOUS"
-"""Who did not say who they are (`KafkaPrincipal.ANONYMOUS`)."""
+"""The principal of unauthenticated clients (`KafkaPrincipal.ANONYMOUS`)."""
 
 
 class Elsewhere(NamedTuple):
@@ -42,8 +42,8 @@ class Elsewhere(NamedTuple):
 
 
 Work = Generator[int | Elsewhere, Any, R]
-"""Yields costs in units, or what is to be done elsewhere, and is sent its result; returns its
-own."""
+"""Yields costs in units, or a function for another thread, and is sent the finished future of that
+function. Returns its own result."""
 
 
 class Pending(Generic[R_co]):
@@ -128,12 +128,13 @@ Outcome = Union[R, Pending[R], NoResponse, CloseConnection]  # noqa: UP007
 """The outcomes of a handler whose responses are `R`."""
 
 Handled = Union[Outcome[R], Work[Outcome[R]]]  # noqa: UP007
-"""An outcome, or the work that comes to one."""
+"""An outcome, or the work that returns one."""
 
 Completion = Union[  # noqa: UP007
     R, NoResponse, CloseConnection, ProtocolViolation, Work[Outcome[R]]
 ]
-"""The end of a `Pending`. A large request turns out to violate the protocol when it is decoded."""
+"""The completion of a `Pending`. It is a ProtocolViolation if the decoding of a large request
+fails."""
 
 
 @overload

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     )
 
 Parts: TypeAlias = "list[Buffer]"
-"""A response as it is sent, its size first."""
+"""An encoded response. It begins with its size."""
 Reply: TypeAlias = "Parts | Pending[bytes | Parts | Message] | NoResponse | CloseConnection"
-"""A response as it is sent. One that is made later may still have to be encoded."""
+"""An encoded response. The response of a `Pending` may still have to be encoded."""
 Running: TypeAlias = "GeneratorType[int | Elsewhere, object, Outcome[Message]]"
-"""Work (`outcomes.Work`), by the class that all of it has."""
+"""Work (`outcomes.Work`) by its class, for `isinstance`."""
 Encodable: TypeAlias = (
     "Message | Parts | NoResponse | CloseConnection | ProtocolViolation | Running"
 )
-"""The end of a `Pending` that a connection waits for."""
+"""The completion of a `Pending` for which a connection waits."""
 
 
 UNKNOWN_SOFTWARE: Final = ("unknown", "unknown")
-"""Of a client that has sent no ApiVersions, or an old version."""
+"""The software of a client that has sent no ApiVersions, or an old version of it."""
 
 
 class FastPath(Protocol):

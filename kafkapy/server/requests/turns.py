@@ -35,19 +35,20 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 SLICE_UNITS: Final = 5_000
 STEP_UNITS_MAX: Final = 30_000
-"""More in one slice is worth a warning: a step of its work is too large."""
+"""A warning is logged if a slice costs more, because a step of its work is too large."""
 ROW_UNITS: Final = 10
-"""One row of a request: looked up, checked, answered."""
+"""The cost of one row of a request: look it up, check it and create its response."""
 ROWS_AT_ONCE: Final = 256
 
 SWITCH_S: Final = 0.0005
-"""How long the other thread may keep the interpreter while the loop wants it. The loop asks for it
-at every event, so with CPython's 5 ms twenty connections waited for a quarter of a second."""
+"""The time for which the other thread may keep the interpreter lock while the event loop waits for
+it. The loop requests it at every event, so with CPython's 5 ms twenty connections waited for a
+quarter of a second."""
 
 CHECK_UNITS: Final = 3
-"""One row that an authorizer decides on."""
+"""The cost of one row that an authorizer checks."""
 CHANGE_UNITS: Final = 200
-"""One row that may write to ZooKeeper."""
+"""The cost of one row that may write to ZooKeeper."""
 
 
 class Turns:

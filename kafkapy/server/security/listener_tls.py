@@ -39,7 +39,7 @@ class Stores(NamedTuple):
     certificate: bytes
     connecting: ssl.SSLContext | None
     rehearsing: ssl.SSLContext | None
-    """`connecting` without a look at the host's name."""
+    """`connecting` without the check of the host name."""
 
 
 class ListenerTls:

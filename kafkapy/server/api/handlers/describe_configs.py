@@ -34,8 +34,8 @@ from kafkapy.server.requests.turns import ROW_UNITS, Turns, pieces
 logger = logging.getLogger("kafka.server.ConfigHelper")
 
 DEFAULTS_MAX: Final = 10_000
-"""Limit of groups and client metrics without configs in one request. A name of a few bytes returns
-some KiB of defaults."""
+"""The limit of groups and client metrics without configs in one request. For a name of a few bytes,
+the response has some KiB of defaults."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ _FIRST_VERSION = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _BRIEF_BYTES: Final = 4096
-"""An uncompressed batch of this size is searched at once."""
+"""Uncompressed batches of at most this size are searched in the event loop."""
 
 
 def handle(
