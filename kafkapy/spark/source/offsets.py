@@ -24,7 +24,7 @@ START_KEY: Final = "@from"
 """The key of a batch's start in its end offset. No topic can have this name.
 
 Spark requests the initial offset again if it restarts before batch 0 is committed. With `latest`,
-the records in between would be lost if that were used.
+the records in between would be lost if the second offset were used.
 """
 
 

@@ -36,7 +36,7 @@ _TYPES: Final[dict[str, DataType]] = {
 }
 
 COLUMNS: Final = tuple(name for name in _TYPES if name != HEADERS)
-"""The default columns of a read; `headers` with includeHeaders."""
+"""The default columns of a read. With includeHeaders, `headers` is another one."""
 
 
 def default_columns(include_headers: bool) -> tuple[str, ...]:

@@ -59,7 +59,8 @@ MODULES: Final = (
 )
 """The modules that workers import, before or in their first task.
 
-Not the worker that pushes filters down: `batch_reader` recognises it by the loaded module.
+They do not include the worker that pushes filters down, because `batch_reader` recognises that
+worker by the loaded module.
 """
 
 REQUEST_LIMIT_S: Final = 20.0

@@ -11,7 +11,7 @@ import sys
 from typing import Final
 
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
-"""The variable by which an already running JVM is known to the driver."""
+"""The environment variable by which the driver finds a JVM that already runs."""
 
 
 def prepare_local_workers() -> bool:
