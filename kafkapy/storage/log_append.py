@@ -21,7 +21,7 @@ from kafkapy.storage.producer_state import ProducerBatch
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
 LATEST_EPOCH: Final = 2**31 - 1
-"""No leader epoch is later."""
+"""The largest possible leader epoch."""
 
 
 class AppendOrigin(Enum):
