@@ -16,7 +16,7 @@ RELEASES: Final = (
     *("4.3-IV0", "4.4-IV0"),
 )
 LATEST: Final = "4.3-IV0"
-"""The last one that is not in development."""
+"""The last release that is not in development."""
 _SINCE: Final[Mapping[str, tuple[int, str]]] = {
     "kraft.version": (1, "3.9-IV0"),
     "transaction.version": (2, "4.0-IV2"),
@@ -25,7 +25,7 @@ _SINCE: Final[Mapping[str, tuple[int, str]]] = {
     "share.version": (1, "4.2-IV0"),
     "streams.version": (1, "4.2-IV1"),
 }
-"""The level of each feature, and the first release that sets it; 0 before."""
+"""The level of each feature, and the first release that sets it. Earlier releases set 0."""
 _NEEDS: Final = {("eligible.leader.replicas.version", 1): "4.0-IV1"}
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from kafkapy.common.errors import KafkapyError
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
-"""Half of a letter, which has no bytes."""
+"""An unpaired surrogate, which cannot be encoded in UTF-8."""
 
 _KINDS = {
     dict: "object",

@@ -27,7 +27,7 @@ class Message(NamedTuple):
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]] | None
     delivery_count: int | None = None
-    """Of a record that a share group delivers."""
+    """The delivery count, if a share group delivers the record."""
 
     def read_headers(self) -> Sequence[tuple[str, bytes | None]]:
         """The headers.

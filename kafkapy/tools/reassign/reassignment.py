@@ -52,7 +52,7 @@ class Execution(NamedTuple):
     current: dict[TopicPartition, tuple[int, ...]]
     log_dirs: Mapping[Replica, str]
     running: dict[TopicPartition, Reassignment]
-    """Every move of the cluster, from this file or not."""
+    """All moves in progress in the cluster, from this file or not."""
     live: frozenset[int]
 
 

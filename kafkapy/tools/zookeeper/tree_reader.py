@@ -15,7 +15,7 @@ from kafkapy.common.errors import KafkapyError
 from kafkapy.tools.zookeeper.znode_file import FoundTree, ZnodeRow
 
 BATCH: Final = 200
-"""Nodes whose requests are on the way at a time."""
+"""The number of nodes whose requests are in flight at a time."""
 
 _INT: Final = 1 << 32
 _CONTAINER: Final = -(1 << 63)

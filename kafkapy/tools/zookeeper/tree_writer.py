@@ -32,7 +32,7 @@ from kafkapy.tools.zookeeper.znode_file import ZnodeRow
 from kafkapy.zk.embedded.znode_tree import OPEN_TO_ALL, AccessList
 
 VERSION_MAX: Final = 100_000
-"""Higher versions are not kept: each is one write."""
+"""Higher versions are not kept, because each version takes one write."""
 
 _OPS: Final = 500
 _BYTES: Final = 400_000  # of a multi; jute.maxbuffer is 1 MB
