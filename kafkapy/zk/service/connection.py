@@ -24,9 +24,9 @@ class Connection:
         """The SASL login, once it has begun."""
         self.is_closing = False
         self.is_stalled = False
-        """It has frames that wait for a later turn; nothing more is to be read from it."""
+        """Whether frames wait for a later turn. Until then, nothing is read from the connection."""
         self.unsent: Callable[[], int] = int
-        """Bytes that the transport still holds."""
+        """Returns the number of bytes that the transport has not sent yet."""
         self.received = 0
         self.sent = 0
         self.last_xid = 0

@@ -11,7 +11,7 @@ from kafkapy.zk.wire.codes import ErrorCode
 CONFIG: Final = "/zookeeper/config"
 QUOTA: Final = "/zookeeper/quota"
 SYSTEM: Final = ("/zookeeper", QUOTA, CONFIG)
-"""The nodes that are always there and cannot be deleted."""
+"""The nodes that always exist and cannot be deleted."""
 
 # As `PathUtils.validatePath`: control characters, surrogates and private use, specials, and
 # characters that Java encodes as two surrogates.

@@ -18,7 +18,7 @@ Identity = tuple[str, str]
 """A scheme, and the client's identity in it."""
 
 SUPER: Final[Identity] = ("super", "")
-"""May do everything."""
+"""The identity that has all permissions."""
 
 READ_ONLY: Final[AccessList] = ((1, "world", "anyone"),)
 

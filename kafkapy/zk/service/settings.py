@@ -67,7 +67,7 @@ class ServiceSettings:
     max_frame_bytes: int = MAX_BYTES
     words: frozenset[str] = frozenset(WORDS)
     users: Mapping[str, str] = field(default_factory=dict)
-    """Passwords of those who may log in by SASL DIGEST-MD5; none: there is no SASL."""
+    """Passwords of SASL DIGEST-MD5 by user. Without users, SASL is disabled."""
     requires_login: bool = False
     schemes: frozenset[str] = BASE_SCHEMES
     """The schemes that ACLs may name."""

@@ -51,7 +51,7 @@ _CREATES = {
     CreateFlag.PERSISTENT_SEQUENTIAL: (False, True),
     CreateFlag.EPHEMERAL_SEQUENTIAL: (True, True),
 }
-"""Ephemeral or not, and sequential or not."""
+"""Whether the node is ephemeral, and whether it is sequential."""
 
 
 class Change(NamedTuple):

@@ -66,16 +66,16 @@ from kafkapy.zk.wire.requests import (
 from kafkapy.zk.zookeeper import ZnodeStat
 
 FRAMES_A_TURN: Final = 100
-"""Requests of one connection that are handled before the others have their turn."""
+"""The number of requests of one connection that are handled before those of others."""
 
 UNSENT_MAX: Final = 1 << 20
-"""Requests of a connection wait while so many bytes of its replies do."""
+"""The requests of a connection wait while more bytes than this of its replies are unsent."""
 
 UNREAD_MAX: Final = 16 << 20
-"""A connection that gets notifications and has so many bytes unread is closed."""
+"""A connection that receives notifications is closed if it leaves more bytes than this unread."""
 
 CONNECT_LIMIT_MS: Final = 10_000
-"""How long a connection may take to open a session."""
+"""The time in which a connection must open a session."""
 
 LOCAL_FRAME_MAX: Final = (1 << 31) - 1
 """The largest request within a process."""

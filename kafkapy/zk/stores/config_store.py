@@ -48,7 +48,7 @@ _AT_ONCE: Final = 100
 _READ_US: Final = 20
 """The cost of reading one entity."""
 _MISSING: Final = -2
-"""The version of a node that is not there."""
+"""The version of a node that does not exist."""
 # Entity types whose node Kafka deletes with its last config.
 _FORGOTTEN: Final = ("users", "clients", "ips", "client-metrics", "groups")
 
