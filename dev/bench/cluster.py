@@ -41,7 +41,7 @@ SMALL = 1000
 LARGE = 10_000
 RUNS = 3
 WARM_UP = 999
-"""The number of a topic of three partitions that every cluster has before anything is measured."""
+"""The number of a topic with three partitions, which every cluster has before the measurements."""
 
 
 class Page(NamedTuple):

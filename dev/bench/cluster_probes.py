@@ -37,7 +37,7 @@ SETTLE_S = 10.0
 PRODUCE_TIMEOUT_MS = 60_000
 PRODUCE_VERSION_MAX = 11  # later ones have topic ids
 TOPIC_PARTITIONS = 1000
-"""Each topic has so many: more partitions are more topics."""
+"""The number of partitions of each topic. More partitions are created as more topics."""
 
 _MOVED = frozenset(
     {

@@ -19,7 +19,7 @@ Samples = list[Sequence[float]]
 SMALL_BYTES = 100
 VALUE_BYTES = 1000
 BATCH_RECORDS = 16
-"""Of 1 kB: what fits Kafka's default `batch.size`."""
+"""The number of records of 1 kB that fit Kafka's default `batch.size`."""
 _SMALL_IN_FLIGHT = 100
 _SAMPLE_S = 0.02
 

@@ -39,7 +39,8 @@ class Request(NamedTuple):
 
 
 Life = Generator[Request | None, Any, None]
-"""Takes the answer to each request that it yields; None: rest before the next heartbeat."""
+"""Yields requests, and is sent the response to each. Yields None for a pause before the next
+heartbeat."""
 
 
 class ClassicGroup:
@@ -198,7 +199,7 @@ class Members:
         self._members: list[_Member] = []
         self._selector = selectors.DefaultSelector()
         self._answers_due = 0
-        """The answers that do not wait for other members' requests."""
+        """The number of expected responses that do not wait for other members' requests."""
 
     def settle(self, count: int) -> float:
         """Seconds until so many members, new ones among them, have their share; all are connected

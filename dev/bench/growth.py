@@ -26,9 +26,10 @@ from dev.bench.growth_meter import Figures
 
 PLOT = "growth.svg"
 OPEN_FILES = 12_000
-"""5,000 connections, and as many logs of the broker, which gives them half of what it may have."""
+"""For 5,000 connections, and the broker's logs, which get half of its descriptors, but at most
+4,096."""
 LIMIT_S = 25 * 60.0
-"""After so long, on a machine that is busy with other work, the larger sizes are left out."""
+"""After this time, on a machine that is busy with other work, the larger sizes are left out."""
 
 
 def measured(curve: Curve, is_quick: bool, deadline: float) -> dict[int, Figures]:

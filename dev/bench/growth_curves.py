@@ -56,7 +56,7 @@ from tests.harness.processes.waiting import wait_until
 QUIET = "quiet"
 BIG = "big"
 COMMITTED = 10
-"""Partitions that each group has offsets of."""
+"""The number of partitions for which each group has committed offsets."""
 WAIT_MS = 600_000
 TOPIC_PARTITIONS = 1000
 SETTINGS = {"log.retention.ms": "-1", "group.initial.rebalance.delay.ms": "0"}

@@ -19,7 +19,7 @@ from kafkapy.protocol.schema import Message
 from tests.harness.processes.waiting import wait_until
 
 Figures = dict[str, float]
-"""By the name of a measure, which ends with its unit."""
+"""Values by the name of the measure, which ends with its unit."""
 
 R = TypeVar("R", bound=Message)
 

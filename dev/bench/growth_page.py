@@ -11,14 +11,15 @@ from dev import plots, report
 from dev.bench.growth_meter import Figures
 
 STEEP = 1.15
-"""An exponent above this is worse than linear; what is less above 1 is noise."""
+"""An exponent above this is worse than linear. An exponent between 1 and this is noise."""
 RISES = 2.0
-"""Nothing grows that is not so many times what it was at the smallest size."""
+"""A figure grows only if it is at least this many times its value at the smallest size."""
 TAIL_RISES = 10.0
-"""The same of a p99 or a worst time, and of every smaller size: these are a few samples, and
-whatever else the machine did."""
+"""The same for a p99 or a worst time, compared with every smaller size. These come from a few
+samples, and include other work of the machine."""
 SEEN = 0.1
-"""The growth is seen when it is this share of the figure at the smallest size."""
+"""The exponent of the growth is computed only if the growth is more than this share of the figure
+at the smallest size."""
 UNITS = ("MiB", "%", "ms", "s")
 
 

@@ -55,8 +55,8 @@ FAILURES = (ClientFailed, AssertionError, OSError, RuntimeError, KafkaException)
 ROUNDS = 3
 QUICK_ROUNDS = 1
 LIMIT_S = 30 * 60.0
-"""Another round begins only if it is over by then, should it take as long as those before; where
-the number of rounds is given, they take what they take."""
+"""The time limit of all rounds. Another round begins only if it would end in time, at the mean
+duration of the earlier ones. If the number of rounds is given, there is no limit."""
 
 
 class Page(NamedTuple):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 SAMPLE_S = 0.25
 LIMIT_S = 600.0
 BUSY = 0.85
-"""A thread that is on a processor for this share of the time is the limit."""
+"""A thread is the bottleneck if it runs on a processor for at least this share of the time."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")

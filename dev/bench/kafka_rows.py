@@ -23,7 +23,8 @@ BASE_BYTES = 1000
 MEMBERS = 100
 COMMITTING_GROUPS = 1000
 CONNECTIONS = 10
-"""Of the clients that send one record a request, where one connection would be the limit."""
+"""The number of connections for clients that send one record a request, if one connection would be
+the bottleneck."""
 
 
 class Row(NamedTuple):
@@ -351,7 +352,7 @@ SHARED: tuple[Task, ...] = (
     Task((idle_row(FULL.idle[0]),), beside_idle(0), is_quick=True),
     Task((idle_row(FULL.idle[1]),), beside_idle(1)),
 )
-"""On one broker, one after the other; what it has learnt from the first ones, it keeps."""
+"""Tasks that run one after another on the same broker. It stays warm from the earlier ones."""
 
 
 COORDINATORS: tuple[Task, ...] = (

@@ -53,7 +53,7 @@ AUTHORIZED_4 = {
 CLUSTER_ID = "kafkapyBenchmarkAAAAAA"
 ANYBODY = "User:ANONYMOUS"
 TOPICS = "bench"
-"""What the names of all topics begin with."""
+"""The prefix of all topic names."""
 USER, PASSWORD, MECHANISM = "bench", "bench-secret", "SCRAM-SHA-512"
 SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 UNREACHED = "producer_byte_rate=100000000000,consumer_byte_rate=100000000000"

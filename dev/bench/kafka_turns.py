@@ -11,7 +11,8 @@ from dev.bench.kafka_rows import Measured
 IN_A_ROW = 3
 SPREAD = 1.1
 MOST = 10
-"""A system whose runs differ more after these is uneven when it is warm, too."""
+"""The maximum number of runs. A system whose runs still differ after these is uneven even when it
+is warm."""
 
 T = TypeVar("T", bound=Hashable)
 

@@ -16,9 +16,10 @@ LIMIT_S = 300
 PIPELINED = 5
 LIST = 10_000
 PRODUCED_BYTES = 52
-"""Of the answer to Produce v7 of one partition, with its size, besides the topic's name."""
+"""The bytes of a Produce v7 response for one partition, with the size prefix and without the
+topic's name."""
 PRODUCED_ERROR_AT = 22
-"""Where its error code is, besides the topic's name."""
+"""The position of its error code, without the topic's name."""
 
 
 def produce_librdkafka(servers: str, topic: str, value_bytes: int, count: int) -> float:

@@ -54,7 +54,7 @@ OURS_ALONE = {
     AGGREGATED_ONE: "parse and aggregate",
     PREPARED: "first batch",
 }
-"""What only kafkapy can be told, and the row of the connector that stands beside it."""
+"""Rows that only kafkapy has, and the connector's row that is shown beside each."""
 CONFS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

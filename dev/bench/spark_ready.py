@@ -21,7 +21,7 @@ from kafkapy.spark.source.arrow import BATCH_ROWS_MAX, arrow_schema
 from kafkapy.spark.source.source_columns import COLUMNS, schema_of
 
 BATCH_BYTES: Final = 1 << 20
-"""About what a batch of kafkapy's source has."""
+"""About the size of a batch of kafkapy's source."""
 STREAMED: Final = 1000
 
 

@@ -20,7 +20,7 @@ from tests.harness.processes.waiting import join
 EVERY_S = 2.0
 MIB = 2**20
 POINTS = 100
-"""Of a curve, about: the picture stays small however long the run was."""
+"""The approximate number of points of a curve. It keeps the image small after long runs."""
 
 
 class Sample(NamedTuple):
@@ -38,7 +38,7 @@ MEASURES: Mapping[str, tuple[float, float]] = {
     "descriptors": (1.3, 50.0),
     "lag_mib": (1.5, 1.0),
 }
-"""By how much a median must rise, as a ratio and as a difference, to be growth."""
+"""The rise of a median that counts as growth. It must exceed both a ratio and a difference."""
 
 
 def by_broker(samples: Iterable[Sample]) -> list[tuple[int, list[Sample]]]:

@@ -44,7 +44,7 @@ CLASSES: Final = record_tools.CLASSES | {
 LIMIT_S: Final = 90
 _TRIES: Final = 40
 _EXCEPTION: Final = re.compile(r"\b(?:org\.apache\.kafka|java)\.[\w.]+Exception: ")
-"""In a message of Kafka 4's tools; kafkapy shows no class of Java."""
+"""An exception class in a message of Kafka 4's tools. kafkapy prints no Java classes."""
 Say = Callable[[str], None]
 
 

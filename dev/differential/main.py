@@ -38,7 +38,7 @@ BLOCK: Final = 100
 _SHRINK_ATTEMPTS: Final = 25
 _NEVER_MS: Final = 3_600_000
 _AT_ONCE_MS: Final = 50
-"""Intervals at which brokers look for what has expired."""
+"""Intervals at which brokers check for expired offsets and groups."""
 
 
 class KnownDifference(Exception):

@@ -166,7 +166,7 @@ TOPIC_CONFIGS: Final[tuple[dict[str, str], ...]] = (
     {"message.timestamp.before.max.ms": "600000"},
     {"segment.ms": "1000", "segment.bytes": "100000"},
 )
-"""Configs that the topics of a run have in turn. No time in them is one that passes meanwhile."""
+"""Configs that the topics of a run have in turn. None of their times passes during a run."""
 
 
 def sequence(seed: int) -> tuple[Operation, ...]:

@@ -54,7 +54,8 @@ _AGAIN: Final = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     )
 )
-"""Errors that pass with time, as it takes one broker longer than another."""
+"""Temporary errors. The operation is repeated, because they last longer on one broker than on
+another."""
 
 
 class Partition:

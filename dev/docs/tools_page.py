@@ -36,7 +36,7 @@ class Reasons:
     scripts: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     in_part: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """How words that are taken do less than Kafka's."""
+    """Words that are served only in part, with the difference from Kafka's."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Tool:
     command: str | None = None
     ours: frozenset[str] = frozenset()
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Why, for flags that the command knows and refuses."""
+    """The reasons, by flag that the command knows and refuses."""
 
     def taken(self) -> list[str]:
         return [word for word in self.theirs if word in self.ours]

@@ -26,7 +26,7 @@ _TESTS: Final = ("pyproject.toml", "dev", "tests/conftest.py", "tests/unit", "te
 HANGS: Final = "hangs"
 CRASHES: Final = "crashes"
 _SEED_LIMIT_S: Final = 240
-"""Processor time of one seed, which takes about one second."""
+"""The limit of processor time for one seed, which takes about one second."""
 
 
 class Result(NamedTuple):

@@ -56,7 +56,7 @@ _UNREACHABLE: Final[Mapping[tuple[str, str], str]] = {
         " in its epoch: tests/unit/replication/test_follower_fetcher.py"
     ),
 }
-"""Why some are not reached, by kind and name."""
+"""The reasons why some places are not reached, by kind and name."""
 
 
 class Place(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Final
 from kafkapy.common.errors import ErrorCode
 
 COUNTS: Final[Counter[tuple[str, str]]] = Counter()
-"""By kind and name."""
+"""Counts by kind and name."""
 
 
 def note(kind: str, name: str) -> None:

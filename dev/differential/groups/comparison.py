@@ -33,7 +33,8 @@ from dev.differential.systems import System
 
 _SHRINK_ATTEMPTS: Final = 16
 _TIMES: Final = 2
-"""How often a sequence is run alone before a difference counts: time may have made one."""
+"""The number of times that a sequence is run alone before a difference counts. The first difference
+may be an effect of timing."""
 
 
 class Found(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kafkapy.protocol.client_connection import ClientConnection
 
 QUIET_S: Final = 0.12
-"""Without an answer for so long, a broker waits for something."""
+"""After this time without an answer, a broker is assumed to wait for something."""
 
 
 class Activity:

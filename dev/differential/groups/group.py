@@ -58,7 +58,7 @@ _NOBODY: Final = -1
 _PAUSE_S: Final = 0.005
 _ATTEMPTS: Final = 2000
 _PASS_S: Final = 24.0
-"""A session, and then three rebalance timeouts and more."""
+"""More than a session timeout and three rebalance timeouts together."""
 _BEAT_S: Final = 2.0
 _TRANSACTION_TIMEOUT_MS: Final = 600_000
 _AGAIN: Final = frozenset(

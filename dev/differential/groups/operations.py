@@ -17,7 +17,7 @@ SESSION_MS: Final = 6_000
 REBALANCE_MS: Final = 5_000
 
 KEPT, NONE, UNKNOWN = "kept", "none", "unknown"
-"""The member id in a request: that of the last answer, an empty one, or one that nobody has."""
+"""The member id in a request: that of the last answer, an empty one, or one that no member has."""
 
 Row = tuple[str, int, int, int]
 """A committed offset: topic, partition, offset, and the bytes of its metadata."""
