@@ -1,1 +1,1 @@
-"""`scripts/bench`: kafkapy beside Apache Kafka, and beside itself as work grows."""
+"""`scripts/bench`: compares kafkapy with Apache Kafka, and measures its cost as work grows."""

@@ -1,4 +1,4 @@
-"""The least a broker can do, to measure ours against.
+"""A minimal broker: the baseline for kafkapy's throughput.
 
 uvloop BufferedProtocol, header parse, CRC, append. One topic, one partition, no checks, no
 replication, no groups. Serves what librdkafka needs: ApiVersions, Metadata, Produce, Fetch,
@@ -30,7 +30,7 @@ SERVED = ((0, 3, 7), (1, 4, 4), (2, 1, 1), (3, 1, 1), (18, 0, 0))
 
 
 class Log:
-    """One file of batches, and where each begins."""
+    """One file of batches, with the offset and the position of each."""
 
     def __init__(self, directory: Path) -> None:
         self.fd = os.open(directory / "bare.log", os.O_RDWR | os.O_CREAT, 0o600)
@@ -40,7 +40,7 @@ class Log:
         self.positions: list[int] = []
 
     def append(self, records: memoryview) -> int:
-        """Stamp a batch, check its CRC, write it; its base offset."""
+        """Check a batch's CRC and write the batch with its offset; returns its base offset."""
         header = BATCH.unpack_from(records)
         assert crc32c(records[21:]) == header[4]
         base = self.end_offset
@@ -59,7 +59,7 @@ class Log:
 
 
 class Reader:
-    """Fields of a request of the old, fixed encodings."""
+    """Reads the fields of a request in the old, fixed encoding."""
 
     def __init__(self, frame: memoryview, position: int) -> None:
         self.frame = frame
@@ -81,7 +81,8 @@ def string(value: bytes) -> bytes:
 
 
 class BareLoop:
-    """The handlers: (version, body) to a response body in parts, None for no response."""
+    """Request handlers: each takes (version, body) and returns the response body in parts, or
+    None for no response."""
 
     def __init__(self, port: int, log: Log) -> None:
         self.port = port
@@ -136,7 +137,7 @@ class BareLoop:
 
     def api_versions(self, version: int, _: Reader) -> list[bytes]:
         rows = [struct.pack(">hhh", *row) for row in SERVED]
-        error = 35 if version else 0  # UNSUPPORTED_VERSION: ask again in version 0
+        error = 35 if version else 0  # UNSUPPORTED_VERSION: the client retries with version 0
         return [struct.pack(">hi", error, len(rows)), *rows]
 
     def answer(self, frame: memoryview) -> list[bytes]:
@@ -148,7 +149,7 @@ class BareLoop:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Frames cut from one buffer that grows with the largest frame."""
+    """Cuts request frames from one receive buffer of 4 MiB."""
 
     def __init__(self, broker: BareLoop) -> None:
         self._broker = broker

@@ -1,8 +1,9 @@
 """`scripts/bench --cluster`: three kafkapy brokers beside three of Apache Kafka 3.9, in turn; or,
-with `--zookeeper`, on kafkapy's ZooKeeper beside the same on Apache's.
+with `--zookeeper`, kafkapy brokers on kafkapy's ZooKeeper beside the same brokers on Apache's.
 
-Two scenarios, each on a fresh cluster, several runs of each kind in turn: what 1,000 partitions
-cost and what follows the death of a broker that leads 1,000; the same for the controller of 10,000.
+Two scenarios, each on a fresh cluster, several runs of each kind in turn: the cost of 1,000
+partitions and the failover of a broker that leads 1,000; the same for 10,000 partitions and their
+controller.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ ZOOKEEPERS = Page(
 
 
 class Row(NamedTuple):
-    """One line of the table: smaller is better, wherever `is_compared`."""
+    """One line of the table: smaller is better. Rows that are not `is_compared` get no ratio."""
 
     key: str
     name: str
@@ -101,7 +102,7 @@ ROWS = (
 
 
 def small(servers: Servers) -> Figures:
-    """1,000 partitions created; then 3,000, and the death of a broker that leads a third."""
+    """Create 1,000 partitions, then 2,000 more, and kill a broker that leads a third of them."""
     figures, memory = _created(servers, 1)
     figures |= _memory_rows("small", servers, memory, SMALL)
     for number in (1, 2):
@@ -116,7 +117,7 @@ def small(servers: Servers) -> Figures:
 
 
 def large(servers: Servers) -> Figures:
-    """10,000 partitions, and the death of their controller, which leads a third of them too."""
+    """Create 10,000 partitions and kill the controller, which also leads a third of them."""
     count = LARGE // TOPIC_PARTITIONS
     made, memory = _created(servers, count)
     figures = {"create-large": made["create-led"]}
@@ -138,7 +139,7 @@ SCENARIOS: tuple[Callable[[Servers], Figures], ...] = (small, large)
 
 
 def _created(servers: Servers, topics: int) -> tuple[Figures, tuple[float, float]]:
-    """Create topics one after the other; the times, and the memory before."""
+    """Create topics one after the other. Returns the times, and the memory before."""
     create(servers, WARM_UP, len(BROKER_IDS))
     warm = {topic_name(WARM_UP): len(BROKER_IDS)}
     all_led(servers, warm, len(BROKER_IDS))
@@ -157,7 +158,7 @@ def _created(servers: Servers, topics: int) -> tuple[Figures, tuple[float, float
 def _memory_rows(
     key: str, servers: Servers, before: tuple[float, float], partitions: int
 ) -> Figures:
-    """KiB a partition: every broker has a replica of each."""
+    """Memory growth in KiB per partition; every broker has a replica of each partition."""
     settle()
     rss, pss = (
         (after - start) / partitions / 1024
@@ -167,7 +168,7 @@ def _memory_rows(
 
 
 def _kill(servers: Servers, broker_id: int) -> tuple[float, float]:
-    """Kill -9; when that was, and when its session had ended."""
+    """Kill a broker (kill -9). Returns the time of the kill, and of the end of its session."""
     assert servers.controller_id() == CONTROLLER, "the controller moved before anything was killed"
     killed_at = time.monotonic()
     servers.brokers[broker_id].kill()
@@ -213,8 +214,8 @@ class Results:
 
 
 def run(options: Namespace, document: Path) -> int:
-    """Measure and print; write the document unless told not to. The exit status."""
-    # Ended from outside, it still ends its servers.
+    """Measure and print; write the document unless `--no-write`. Returns the exit status."""
+    # SIGTERM must end the servers, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     machine = report.machine()
     page = ZOOKEEPERS if options.zookeeper else BROKERS

@@ -31,7 +31,7 @@ from kafkapy.record.builder import RecordData, build_batch
 
 LIMIT_S = 300.0
 POLL_S = 0.01
-# Reading 1,000 partitions takes this process and a broker some milliseconds of the two cores.
+# A poll of 1,000 partitions costs this process and a broker some milliseconds of processor time.
 METADATA_POLL_S = 0.05
 SETTLE_S = 10.0
 PRODUCE_TIMEOUT_MS = 60_000
@@ -53,7 +53,7 @@ _MOVED = frozenset(
 
 
 def until(condition: Callable[[], bool], what: str, poll_s: float = POLL_S) -> float:
-    """Poll until it holds; the time then (monotonic). Raises TimeoutError."""
+    """Poll until `condition` holds. Returns the time (monotonic). Raises TimeoutError."""
     deadline = time.monotonic() + LIMIT_S
     while not condition():
         if time.monotonic() > deadline:
@@ -72,7 +72,7 @@ def topic_name(number: int) -> str:
 
 
 def create(servers: Servers, number: int, partitions: int = TOPIC_PARTITIONS) -> None:
-    """CreateTopics to broker 0's controller, leaders in turn over all topics: balanced exactly."""
+    """Create a topic. Leaders alternate over all topics, so that they are balanced exactly."""
     first = number * TOPIC_PARTITIONS
     size = len(BROKER_IDS)
     rows = {
@@ -84,15 +84,16 @@ def create(servers: Servers, number: int, partitions: int = TOPIC_PARTITIONS) ->
             servers.clients[servers.live[0]], NewTopic(topic_name(number), assignment=rows)
         )
     except ApiError as error:
-        # A broker may take longer than the client: it goes on, and the caller watches it.
+        # The controller continues after the client's timeout; the caller waits for the result.
         if error.code is not ErrorCode.REQUEST_TIMED_OUT:
             raise
 
 
 def all_led(servers: Servers, topics: Mapping[str, int], in_sync: int) -> float:
-    """Wait until each live broker knows a live leader, and `in_sync` members, of every partition.
+    """Wait until each live broker reports a live leader and an ISR of `in_sync` for all partitions.
 
-    `topics` are sizes by name. Asked one topic at a time, so that looking costs the brokers little.
+    `topics` are sizes by name. Each request is for one topic, so that polls cost the brokers
+    little.
     """
     live = servers.live
 
@@ -120,7 +121,7 @@ def _partitions(client: Cluster, topic: str) -> Sequence[MetadataResponsePartiti
 
 
 def all_served(servers: Servers, topics: Mapping[str, int]) -> float:
-    """Write one record to every partition with acks=all; the time of the last acknowledgement."""
+    """Write a record to every partition, acks=all. Returns the time of the last acknowledgement."""
     batch = build_batch([RecordData(None, b"x", int(time.time() * 1000))])
     left = {name: set(range(size)) for name, size in topics.items()}
     deadline = time.monotonic() + LIMIT_S
@@ -155,7 +156,7 @@ def _by_leader(
 def _produce(
     servers: Servers, leader: int, topics: Mapping[str, Sequence[int]], batch: bytes
 ) -> dict[str, set[int]]:
-    """One topic a request; the partitions that acknowledged."""
+    """Produce to one topic per request. Returns the partitions that acknowledged."""
     acknowledged: dict[str, set[int]] = {}
     client = servers.clients[leader]
     for name, indexes in topics.items():
@@ -176,7 +177,7 @@ def _produce(
 
 
 def controller_answers(servers: Servers, broker_id: int) -> bool:
-    """Whether a broker's controller has taken over: its queue answers a request in its turn."""
+    """Whether a broker's controller has taken over: its event queue handles a request."""
     request = ListPartitionReassignmentsRequest(timeout_ms=PRODUCE_TIMEOUT_MS)
     response = servers.clients[broker_id].request(request, timeout_ms=2 * PRODUCE_TIMEOUT_MS)
     return bool(response.error_code == ErrorCode.NONE)

@@ -1,8 +1,8 @@
-"""Three brokers on one ZooKeeper, of kafkapy or of Apache Kafka 3.9: what `--cluster` measures.
+"""Three brokers on one ZooKeeper, of kafkapy or of Apache Kafka 3.9, for `scripts/bench --cluster`.
 
-All kinds get the same settings of their ZooKeeper, the same session timeout and the same disk, and
-say the same (INFO) into one file a broker. Apache Kafka runs with the JVM flags of its
-`kafka-server-start.sh` and `kafka-run-class.sh`.
+All kinds have the same ZooKeeper settings, session timeout and disk, and log at INFO to one file
+per broker. Apache Kafka runs with the JVM flags of its `kafka-server-start.sh` and
+`kafka-run-class.sh`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ SESSION_TIMEOUT_MS = 6000
 SETTINGS = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "zookeeper.connection.timeout.ms": "30000",
-    # Nothing but what is measured moves leaders.
+    # Only the measured events move leaders.
     "auto.leader.rebalance.enable": "false",
     "auto.create.topics.enable": "false",
 }
-# A broker at work on 10,000 partitions may let a request wait.
+# A request may wait while a broker works on 10,000 partitions.
 CLIENT = {"request.timeout.ms": "300000", "default.api.timeout.ms": "300000"}
 START_LIMIT_S = 120.0
 
 
 class Kind(Enum):
-    """Implementation of the brokers, which have Apache's ZooKeeper unless another is named."""
+    """Implementation of the brokers. All but WITHOUT_JAVA use Apache's ZooKeeper."""
 
     KAFKAPY = "kafkapy"
     APACHE = "Apache Kafka"
@@ -78,7 +78,7 @@ class Servers:
         return [broker_id for broker_id, broker in self.brokers.items() if broker.running]
 
     def controller_id(self) -> int:
-        """Broker id in the znode `/controller`; -1 when there is none."""
+        """Broker id in the znode `/controller`; -1 if the znode does not exist."""
         if self.znodes.exists("/controller") is None:
             return -1
         data, _ = self.znodes.get("/controller")
@@ -88,7 +88,7 @@ class Servers:
         return self.znodes.exists(f"/brokers/ids/{broker_id}") is not None
 
     def resident_bytes(self) -> tuple[float, float]:
-        """Mean of the live brokers: resident set, and its proportional share."""
+        """Mean resident set size and mean proportional set size (PSS) of the live brokers."""
         found = [meter.memory(self.brokers[broker_id].pid) for broker_id in self.live]
         return (
             sum(rss for rss, _ in found) / len(found),
@@ -98,7 +98,7 @@ class Servers:
 
 @contextmanager
 def running(kind: Kind, directory: Path) -> Iterator[Servers]:
-    """A fresh cluster, the first broker its controller; killed at the end."""
+    """A fresh cluster whose first broker is the controller; killed at the end."""
     directory.mkdir(parents=True)
     servers = Servers(kind, directory)
     with ExitStack() as undo:

@@ -1,16 +1,17 @@
-"""`scripts/bench --cores`: brokers of one machine on more and more of its cores.
+"""`scripts/bench --cores`: brokers on one machine, with a growing number of processes.
 
-    scripts/bench --cores [--quick] [--runs N] [--only WORD] [--json FILE] [--no-write]
+  scripts/bench --cores [--quick] [--runs N] [--only WORD] [--json FILE] [--no-write]
 
-kafkapy with 1, 2, 4 processes and so on up to the machine's cores (`kafkapy server start
---processes`), and Apache Kafka 3.9 and 4 with one broker, which uses all cores that it has. All get
-every load by turns, until three runs in a row of each agree, or N times. There are as many clients
-as cores, in processes of their own; each uses one topic, and the topics are spread over the
-brokers. Where there are four cores or more, brokers have one half of them and clients the other,
-unless there are more brokers than that. Without Java there is no Apache Kafka in the table. Writes
-the part "Every core, of N" of docs/evidence/benchmarks.md. --quick: the second of two runs of each,
-with less work. --json: rows that are in the file already are not measured again, so that a run may
-be broken off.
+The systems are kafkapy with 1, 2, 4 processes and so on up to the machine's cores (`kafkapy server
+start --processes`), and Apache Kafka 3.9 and 4 with one broker, which uses all cores that it has.
+Every load runs on all systems in turn, until the last three runs of each agree, or N times. The
+clients are as many as the cores, in processes of their own. Each client uses one topic, and the
+topics are spread over the brokers. With four cores or more, brokers use one half of them and
+clients the other, unless the brokers need more than a half. Without Java, the table has no Apache
+Kafka. Writes the part "Every core, of N" of docs/evidence/benchmarks.md.
+
+--quick: less work, and the figures of the second of two runs of each. --json: rows that the file
+already has are not measured again, so that an interrupted run can be continued.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Task(NamedTuple):
 
 
 def _rate(load: str, unit_amount: float, value_bytes: int, tls: bool) -> Callable[..., Measured]:
-    """A load of `cores_loads`; the row counts `unit_amount` as one."""
+    """A load of `cores_loads`; `unit_amount` is one unit of the row."""
 
     def run(session: Session) -> Measured:
         with session.topics() as topics:
@@ -141,7 +142,7 @@ TASKS = (*_tasks("", tls=False), *_tasks("TLS, ", tls=True))
 
 
 class Cell(NamedTuple):
-    """A figure, and the processor seconds of the brokers a GB of values; None of a fixed rate."""
+    """A figure, and the brokers' processor seconds per GB of values (None for a fixed rate)."""
 
     value: float
     cost: float | None
@@ -168,7 +169,7 @@ class Bench:
                 continue
 
             def once(name: str, task: Task = task) -> Measured:
-                os.sync()  # the bytes of the run before are not this one's to wait for
+                os.sync()  # this run must not wait for the writes of the previous one
                 return task.run(sessions[name])
 
             try:
@@ -183,13 +184,13 @@ class Bench:
                 self._file.write_text(json.dumps(self.results, indent=1) + "\n")
 
     def _cells(self, row: Row) -> list[str]:
-        """The row as a reader sees it: each figure, and its share of that of one process."""
+        """The cells of a row: each figure, and its ratio to the figure of one process."""
         found = self.results[row.name]
         first, *_ = [cell.value for cell in found.values()]
         return [row.name, row.unit, *(_figure(cell.value, first) for cell in found.values())]
 
     def tables(self) -> str:
-        """The table of the rows, and that of the brokers' processor time."""
+        """The table of the figures, and the table of the brokers' processor time."""
         names = [each.name for each in self.machines]
         measured = [task.row for task in TASKS if task.row.name in self.results]
         rows = [self._cells(row) for row in measured]
@@ -205,7 +206,7 @@ class Bench:
 
 
 def twice(once: Callable[[str], Measured], names: Sequence[str]) -> dict[str, Measured]:
-    """The second run of each: in the first one, a JVM compiles."""
+    """Run each system twice and return the second runs: in the first run, a JVM compiles."""
     for name in names:
         once(name)
     return {name: once(name) for name in names}
@@ -225,7 +226,7 @@ def _cell(measured: Measured) -> Cell:
 
 
 def run(options: Namespace, document: Path) -> int:
-    """Measure and print; write the page unless told not to. The exit status."""
+    """Measure and print; write the page unless `--no-write`. Returns the exit status."""
     machine, missing = report.machine(), dict[str, str]()
     wanted = [task for task in TASKS if options.only in task.row.name]
     if not wanted:

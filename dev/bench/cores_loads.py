@@ -1,6 +1,7 @@
 """The loads of `scripts/bench --cores`: raw clients side by side, which cost little beside brokers.
 
-Each is at work for a time, not until it has done so much. What counts is the rate while all were.
+Each load runs for a fixed time, not for a fixed amount of work. The result is the rate over the
+time in which all clients were at work.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SAMPLE_S = 0.02
 
 
 def small(servers: str, topic: str, seconds: float, ca: str | None = None) -> Samples:
-    """Requests of one record; 100 are sent when the 100 before are answered, behind 100 more."""
+    """Produce requests of one record, in bursts of 100, with 100 to 200 requests in flight."""
     with closing(RawClient(servers, ca)) as client:
         requests = produce_request(topic, SMALL_BYTES, 1) * _SMALL_IN_FLIGHT
         client.send(requests)
@@ -39,7 +40,7 @@ def small(servers: str, topic: str, seconds: float, ca: str | None = None) -> Sa
 
 
 def produce(servers: str, topic: str, seconds: float, ca: str | None = None) -> Samples:
-    """Bytes of values, in ready batches, a few of which are in flight."""
+    """Produce ready-made batches, PIPELINED of them in flight. Counts the bytes of values."""
     with closing(RawClient(servers, ca)) as client:
         message = produce_request(topic, VALUE_BYTES, BATCH_RECORDS)
         client.send(message * PIPELINED)
@@ -53,7 +54,7 @@ def produce(servers: str, topic: str, seconds: float, ca: str | None = None) -> 
 
 
 def fill(servers: str, topic: str, batches: int) -> Samples:
-    """A topic for `fetch`."""
+    """Fill a topic for `fetch`."""
     with closing(RawClient(servers)) as client:
         message = produce_request(topic, VALUE_BYTES, BATCH_RECORDS)
         for _ in range(batches):
@@ -63,7 +64,7 @@ def fill(servers: str, topic: str, batches: int) -> Samples:
 
 
 def fetch(servers: str, topic: str, seconds: float, ca: str | None = None) -> Samples:
-    """Bytes of batches, 1 MiB at a time, of a topic again and again."""
+    """Fetch a topic repeatedly, 1 MiB at a time. Counts the bytes of batches."""
     with closing(RawClient(servers, ca)) as client:
         offset = 0
 
@@ -81,7 +82,7 @@ def fetch(servers: str, topic: str, seconds: float, ca: str | None = None) -> Sa
 
 
 def _work(step: Callable[[], float], seconds: float) -> Samples:
-    """Repeat a step, which returns the amount that it did."""
+    """Repeat `step`, which returns the amount of work that it did, for `seconds`."""
     done, now = 0.0, time.time()
     samples: Samples = [(now, done)]
     end = now + seconds
@@ -94,7 +95,7 @@ def _work(step: Callable[[], float], seconds: float) -> Samples:
 
 
 def together(clients: Sequence[Samples]) -> float:
-    """The rate of all in the time in which all were at work."""
+    """Total rate of the clients over the time in which all were at work."""
     start = max(samples[0][0] for samples in clients)
     end = min(samples[-1][0] for samples in clients)
     assert start < end, "the clients were not at work at the same time"
@@ -102,7 +103,7 @@ def together(clients: Sequence[Samples]) -> float:
 
 
 def _done(samples: Samples, at: float) -> float:
-    """The amount done until then; between two samples in proportion."""
+    """Amount done until `at`, interpolated linearly between two samples."""
     index = bisect_left(samples, at, key=lambda sample: sample[0])
     index = min(max(index, 1), len(samples) - 1)
     (before, less), (after, more) = samples[index - 1], samples[index]

@@ -1,6 +1,9 @@
-"""The systems of `scripts/bench --cores`: kafkapy with some processes, Apache Kafka 3.9 and 4 with
-one broker; each has a plain and a TLS listener, on cores that are not the clients' where there are
-enough."""
+"""The systems of `scripts/bench --cores`: kafkapy with 1 to N processes, Apache Kafka 3.9 and 4
+with one broker.
+
+Each system has a plain and a TLS listener. Brokers and clients use different cores where there are
+enough.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class Cores(NamedTuple):
 
 
 def cores_for(processes: int, available: Sequence[int]) -> Cores:
-    """Halves of the machine, or all of it for both if the brokers need more than a half."""
+    """Half of the cores each; all cores for both if these are few or brokers need over a half."""
     half = len(available) // 2
     if len(available) < OWN_CORES_MIN or processes > half:
         return Cores(frozenset(available), frozenset(available))
@@ -37,11 +40,11 @@ def cores_for(processes: int, available: Sequence[int]) -> Cores:
 
 
 def siblings(cpu: int) -> list[int]:
-    """The hardware threads of the core that this one is of."""
+    """The hardware threads of the core to which `cpu` belongs."""
     path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
     try:
         parts = [part.partition("-") for part in path.read_text().strip().split(",")]
-    except OSError:  # not every machine tells
+    except OSError:  # not every machine has the file
         return [cpu]
     return [each for first, _, last in parts for each in range(int(first), int(last or first) + 1)]
 
@@ -49,8 +52,10 @@ def siblings(cpu: int) -> list[int]:
 def by_thread(
     available: Sequence[int], siblings: Callable[[int], list[int]] = siblings
 ) -> list[int]:
-    """The first thread of each core, then the second ones: two brokers on the threads of one core
-    would have less than two cores."""
+    """The first thread of each core, then the second threads.
+
+    Two brokers on the two threads of one core would have less than two cores.
+    """
     return sorted(available, key=lambda cpu: (siblings(cpu).index(cpu), cpu))
 
 
@@ -64,7 +69,7 @@ def process_counts(available: int) -> list[int]:
 
 @contextmanager
 def on_cores(cores: frozenset[int]) -> Iterator[None]:
-    """Processes that are started meanwhile run on these cores only."""
+    """Restrict this process to `cores` meanwhile; processes that it starts inherit that."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -101,7 +106,7 @@ class OneMachine(Servers):
 
     @property
     def pids(self) -> list[int]:
-        """Of all processes, the supervisor of kafkapy's as well."""
+        """Pids of all broker processes; for kafkapy, of the supervisor as well."""
         found = super().pids
         if self.system is System.KAFKAPY:
             for pid in list(found):
@@ -123,13 +128,13 @@ class OneMachine(Servers):
                     break
 
     def addresses(self, index: int) -> tuple[str, str]:
-        """The addresses of broker `index`: plain, and of TLS."""
+        """The plain and the TLS address of broker `index`."""
         shift = PORT_STEP * index
         [plain], [tls] = [broker.port for broker in self.brokers], self._guarded_ports
         return f"127.0.0.1:{plain + shift}", f"localhost:{tls + shift}"
 
     def create_topics(self, names: Sequence[str]) -> None:
-        """One partition each; topic i is led by broker i, and they begin again after the last."""
+        """Create topics of one partition each, led by the brokers in turn."""
         client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 2})
         wanted = [
             NewTopic(name, 1, replica_assignment=[[ID_STEP * (index % self.processes)]])
@@ -140,7 +145,7 @@ class OneMachine(Servers):
 
 
 def all_systems(directory: Path, missing: dict[str, str]) -> list[OneMachine]:
-    """The systems that this machine has; `missing` gets the others, and why."""
+    """The systems available on this machine; adds the reason for each missing one to `missing`."""
     available = by_thread(sorted(os.sched_getaffinity(0)))
     found = []
     for count in process_counts(len(available)):

@@ -36,7 +36,7 @@ def rebalances(servers: str, topic: str, protocol: str, members: int, partitions
 
 
 def commits(servers: str, topic: str, groups: int, seconds: float) -> Figures:
-    """Commits/s of one connection, each of another group, so many in flight."""
+    """Commits/s of one connection for `groups` groups in turn, with _IN_FLIGHT in flight."""
     _coordinate(servers, "group-0")
     offsets = {TopicPartition(topic, 0): 1}
     requests = [
@@ -55,7 +55,7 @@ def commits(servers: str, topic: str, groups: int, seconds: float) -> Figures:
             client.send(message)
             take_answer()
 
-        for message in requests:  # the coordinator of each begins, and knows the group
+        for message in requests:  # until each coordinator is loaded and has the group
             cluster.retrying(partial(commit, message))
         answered, sent = 0, 0
         started = time.perf_counter()
@@ -69,7 +69,7 @@ def commits(servers: str, topic: str, groups: int, seconds: float) -> Figures:
 
 
 def shared(servers: str, topic: str, records: int) -> Figures:
-    """Records/s of one librdkafka member of a share group: each poll accepts those before it."""
+    """Records/s of one librdkafka share consumer; each poll accepts the records of the last."""
     with Cluster(servers) as cluster:
         resource = Resource(ResourceType.GROUP, topic)
         incremental_alter_configs(cluster, resource, {"share.auto.offset.reset": "earliest"}, ())
@@ -107,6 +107,6 @@ def transactions(servers: str, topic: str, seconds: float) -> Figures:
 
 
 def _coordinate(servers: str, group: str) -> None:
-    """Create the internal topic, and wait for its leader."""
+    """Wait until the group has a coordinator; the request creates the internal topic."""
     with Cluster(servers) as cluster:
         cluster.retrying(lambda: find_coordinator(cluster, group))

@@ -1,9 +1,9 @@
 """A group of many members, one connection each, for the loads of `scripts/bench --kafka`.
 
-Members send what a client sends, and nothing else: a hundred clients would take more of the machine
-than the broker. Real members wait for seconds before each heartbeat, in which no broker has work;
-these wait until nobody expects an answer, and then all send one. So the time is that of the broker
-and of the network.
+Members send the requests of a client, but are no clients: a hundred clients would use more of the
+machine than the broker. Real members wait for seconds before each heartbeat, and the broker is idle
+meanwhile. These members wait until no answer is due, and then all send a heartbeat. So the time is
+that of the broker and of the network.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SUBSCRIPTION: Final = b"\0\0\0\0\0\0\xff\xff\xff\xff"
 
 
 class Request(NamedTuple):
-    """A member's next request. `waits`: the answer comes only when others have sent theirs."""
+    """A member's next request. `waits`: the broker answers only after requests of other members."""
 
     version: int
     message: Message
@@ -44,8 +44,9 @@ heartbeat."""
 
 
 class ClassicGroup:
-    """Members of the classic protocol, of a group named as its topic. `sizes`: the members of each
-    generation.
+    """Members of the classic protocol, in a group with the name of the topic.
+
+    `_sizes` counts the members of each generation.
     """
 
     def __init__(self, topic: str, partitions: int) -> None:
@@ -102,7 +103,7 @@ class ClassicGroup:
 
 
 class ConsumerGroup:
-    """Members of the consumer protocol, of a group named as its topic."""
+    """Members of the consumer protocol, in a group with the name of the topic."""
 
     def __init__(self, topic: str, partitions: int) -> None:
         self._topic = topic
@@ -111,7 +112,7 @@ class ConsumerGroup:
         self._owned: dict[int, list[beats.TopicPartitions]] = {}
 
     def member(self, number: int) -> Life:
-        """Join, and take and give what the coordinator says."""
+        """Join, and follow the assignments of the coordinator."""
         epoch = 0
         owned: list[beats.TopicPartitions] = []
         while True:
@@ -123,7 +124,7 @@ class ConsumerGroup:
             )  # fmt: skip
             answer = yield Request(1, beat)
             code = ErrorCode(answer.error_code)
-            if not code.retriable:  # or the coordinator begins
+            if not code.retriable:  # retriable: the coordinator is not ready yet
                 assert code is ErrorCode.NONE, answer.error_message
                 epoch = answer.member_epoch
                 if answer.assignment is not None:
@@ -153,7 +154,7 @@ GROUPS: Final[dict[str, Callable[[str, int], ClassicGroup | ConsumerGroup]]] = {
 
 
 class _Member:
-    """A connection, and the request whose answer it expects: None while it rests."""
+    """A member's connection. `expects` is the request in flight; None before the next heartbeat."""
 
     def __init__(self, servers: str, life: Life) -> None:
         self.socket = connected(servers)
@@ -161,7 +162,7 @@ class _Member:
         self._received = b""
         self.expects: Request | None = Request(0, ApiVersionsRequest())
         self._send(self.expects)
-        while self.receive() is None:  # then the broker has accepted the connection
+        while self.receive() is None:  # the answer proves that the connection is accepted
             pass
 
     def _send(self, request: Request) -> None:
@@ -169,17 +170,17 @@ class _Member:
 
     @property
     def is_due(self) -> bool:
-        """Whether it expects an answer that does not wait."""
+        """Whether it expects an answer that does not depend on other members."""
         return self.expects is not None and not self.expects.waits
 
     def go_on(self, answer: Any) -> None:
-        """Send the next request; or rest."""
+        """Pass the answer to the member, and send its next request, if it has one."""
         self.expects = self._life.send(answer)
         if self.expects is not None:
             self._send(self.expects)
 
     def receive(self) -> Any:
-        """The answer once it is whole, or None."""
+        """Read from the socket. Returns the answer when it is complete, otherwise None."""
         self._received += self.socket.recv(1 << 20)
         size, frame = int.from_bytes(self._received[:4], "big"), self._received[4:]
         if not size or len(frame) < size:
@@ -202,8 +203,10 @@ class Members:
         """The number of expected responses that do not wait for other members' requests."""
 
     def settle(self, count: int) -> float:
-        """Seconds until so many members, new ones among them, have their share; all are connected
-        before."""
+        """Add members until there are `count`. Returns the seconds until all have their share.
+
+        New members are connected before the time starts.
+        """
         new = [
             _Member(self._servers, self._group.member(number))
             for number in range(len(self._members), count)

@@ -2,9 +2,9 @@
 
     scripts/bench --growth [--quick] [--only WORD] [--json FILE] [--no-write]
 
-Partitions, open connections, waiting fetches, consumer groups and the size of a log grow on a
-broker of their own each. Writes docs/evidence/growth.md and the plot beside it. 12 minutes, at most
-25; --quick: 2.
+Measures growing numbers of partitions, topics, open connections, waiting fetches and consumer
+groups, and a growing log, each on a broker of its own. Writes docs/evidence/growth.md and the plot
+beside it. 12 minutes, at most 25; --quick: 2.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIMIT_S = 25 * 60.0
 
 
 def measured(curve: Curve, is_quick: bool, deadline: float) -> dict[int, Figures]:
-    """The figures by size; told as they come. No more sizes after the deadline (monotonic)."""
+    """Measure and print a curve; returns the figures by size. Stops at the deadline (monotonic)."""
     windows = meter.QUICK if is_quick else meter.FULL
     sizes = curve.quick if is_quick else curve.full
     found: dict[int, Figures] = {}
@@ -48,7 +48,7 @@ def measured(curve: Curve, is_quick: bool, deadline: float) -> dict[int, Figures
 
 
 def run(options: Namespace, document: Path) -> int:
-    """Measure, print, and write the document unless told not to. The exit status."""
+    """Measure, print, and write the document unless `--no-write`. Returns the exit status."""
     # Each connection is a descriptor here and one in the broker, which inherits the limit.
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if 0 <= hard < OPEN_FILES:  # -1: no limit

@@ -65,7 +65,7 @@ Points = Iterator[tuple[int, Figures]]
 
 
 class Curve(NamedTuple):
-    """`grow` yields what it measured at each size. `title` says what grows."""
+    """`grow` yields the figures at each size. `title` names what grows."""
 
     title: str
     full: tuple[int, ...]
@@ -86,18 +86,18 @@ def broker(directory: Path, partitions: int = 1) -> Iterator[Servers]:
 
 
 def one_topic() -> dict[str, bytes]:
-    """A request whose answer has the same size however much there is."""
+    """A request whose answer always has the same size."""
     wanted = MetadataRequest(topics=[MetadataRequestTopic(name=PROBE)])
     return {"Metadata of one topic": encoded(wanted, 8)}
 
 
 def partitions(directory: Path, sizes: Sequence[int], windows: Windows) -> Points:
-    """In topics of 1,000, beside the probe's."""
+    """Partitions in topics of 1,000, besides the probe topic."""
     yield from _partitions(directory, sizes, windows, TOPIC_PARTITIONS)
 
 
 def topics(directory: Path, sizes: Sequence[int], windows: Windows) -> Points:
-    """Of one partition each."""
+    """Topics of one partition each."""
     yield from _partitions(directory, sizes, windows, 1)
 
 
@@ -124,7 +124,7 @@ def _partitions(
 
 
 def connections(directory: Path, sizes: Sequence[int], windows: Windows) -> Points:
-    """Connections that have asked once and say nothing any more."""
+    """Connections that have sent one request and are idle."""
     with broker(directory) as servers, ExitStack() as held:
         [process] = servers.brokers
         opened = 0
@@ -242,7 +242,7 @@ def join(caller: Caller, group_id: str) -> bytes:
 
 
 def log_size(directory: Path, sizes: Sequence[int], windows: Windows) -> Points:
-    """One partition of so many GiB, in segments of 1 GiB."""
+    """One partition of `sizes` GiB, in segments of 1 GiB."""
     with broker(directory) as servers:
         servers.create_topic(BIG)
         [process] = servers.brokers

@@ -1,5 +1,5 @@
-"""A log of many GiB that takes little of a disk: whole batches, valid in every byte, whose values
-are holes of sparse files."""
+"""A sparse log of many GiB that uses little disk space: all batches are valid, and their values
+are holes of the files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _HEAD = HEADER_SIZE + 16  # the rest of a batch is zeros
 
 
 class SparseLog:
-    """The log in a partition's directory, of one record a batch; `first_ms` is the first one's
-    time. Grows while its broker is down."""
+    """The log in a partition's directory, with one record per batch.
+
+    `first_ms` is the timestamp of the first record. The log may grow only while its broker is down.
+    """
 
     def __init__(self, directory: Path, first_ms: int, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.directory = directory

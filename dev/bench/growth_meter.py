@@ -30,7 +30,7 @@ MIB = 2**20
 
 
 class Windows(NamedTuple):
-    """Seconds: until what growing has begun is over, of doing nothing, of being asked."""
+    """Seconds of three phases: background work ends, the broker is idle, probes are sent."""
 
     settle_s: float
     idle_s: float
@@ -43,7 +43,7 @@ QUICK = Windows(1.0, 3.0, 2.0)
 
 
 class Caller:
-    """One connection that asks and waits for the answer."""
+    """One connection that sends a request and waits for its answer."""
 
     def __init__(self, servers: str) -> None:
         self._client = loads.RawClient(servers)
@@ -80,14 +80,14 @@ class Caller:
 
 
 def _processor_ns(pid: int) -> int:
-    """The time that the threads of a process have had (Linux)."""
+    """Processor time of the threads of a process (Linux)."""
     threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[0]) for thread in threads)
 
 
 def observe(servers: Servers, more: Mapping[str, bytes], windows: Windows) -> Figures:
-    """Memory and processor time of the one broker at rest; latencies of its probe topic, and of
-    the requests of `more`, which are asked in turn at a steady pace."""
+    """Memory and processor time of the broker at rest; latencies of its probe topic, and of the
+    requests of `more`, sent in turn at a steady rate."""
     [pid] = servers.pids
     time.sleep(windows.settle_s)
     before, started = meter.cpu_s([pid]), time.perf_counter()
@@ -103,8 +103,10 @@ def observe(servers: Servers, more: Mapping[str, bytes], windows: Windows) -> Fi
 
 
 def latencies(servers: str, more: Mapping[str, bytes], seconds: float) -> Figures:
-    """ms of each kind of request: p50, p99 and, of a produce, the worst: a broker of one loop
-    answers nobody while it does anything else."""
+    """Latencies in ms: p50 and p99 of each kind of request, and the worst of a produce.
+
+    The worst shows how long the broker's only event loop did something else.
+    """
     produce = loads.produce_request(PROBE, VALUE_BYTES, 1)
     fetch = loads.fetch_request(PROBE, 0, max_bytes=1)
     caller = Caller(servers)
@@ -140,7 +142,7 @@ def first_record(servers: Servers) -> None:
 
 
 def restart(servers: Servers) -> Figures:
-    """s of a clean stop, and of a start to the first acknowledged record."""
+    """Seconds of a clean stop, and of a start to the first acknowledged record."""
     [broker] = servers.brokers
     started = time.perf_counter()
     broker.stop()

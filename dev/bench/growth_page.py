@@ -24,7 +24,7 @@ UNITS = ("MiB", "%", "ms", "s")
 
 
 class Measure(NamedTuple):
-    """One figure at each size, in their order."""
+    """One figure at each size, in the order of the sizes."""
 
     name: str
     sizes: Sequence[int]
@@ -45,7 +45,7 @@ class Measure(NamedTuple):
 
     @property
     def growth_exponent(self) -> float | None:
-        """The same of what is above the figure at the smallest size; None while that is little."""
+        """The same exponent of the growth above the smallest size's figure; None if it is small."""
         first, before = self.values[0], self.values[-2]
         return self._exponent(first) if before - first > SEEN * first else None
 
@@ -61,7 +61,7 @@ class Measure(NamedTuple):
         rises = TAIL_RISES if self.is_tail else RISES
         if not known or self.values[-1] < rises * self.values[0]:
             return "flat"
-        # One size that stands out below the others makes a steep last step, and no growth.
+        # A single low figure before the last makes the last step steep without any growth.
         is_highest = self.values[-1] >= (rises if self.is_tail else 1.0) * max(self.values[:-1])
         if max(known) > STEEP and is_highest:
             return "WORSE THAN LINEAR"
@@ -73,7 +73,7 @@ class Measure(NamedTuple):
 
 
 def measures(points: Mapping[int, Figures]) -> list[Measure]:
-    """By name, each over the sizes that have it; at least two."""
+    """Measures by name, each over the sizes that have it (at least two)."""
     names = dict.fromkeys(name for figures in points.values() for name in figures)
     found = []
     for name in names:
@@ -90,7 +90,7 @@ def section(title: str, points: Mapping[int, Figures]) -> str:
     rows = []
     for measure in measures(points):
         cells = measure.cells()
-        # A figure that the smallest size does not have.
+        # The smallest sizes may not have this figure.
         rows.append([cells[0], *[""] * (len(sizes) - len(measure.sizes)), *cells[1:]])
     return report.table(head, rows)
 
@@ -110,7 +110,7 @@ def _number(value: float) -> str:
 
 
 def plot(found: Mapping[str, Mapping[int, Figures]], path: Path) -> None:
-    """A row a curve, a column a unit. The p99s and worsts are in the tables only."""
+    """Plot one row per curve, one column per unit. p99 and worst are in the tables only."""
     size = (3.2 * len(UNITS), 2.6 * len(found))
     with plots.saved(path, size, len(found), len(UNITS)) as grid:
         for (title, points), line in zip(found.items(), grid.reshape(len(found), -1), strict=True):

@@ -2,12 +2,12 @@
 
     scripts/bench --kafka [--release 4] [--part NAME] [--quick] [--runs N] [--only WORD] ...
 
-Each round starts a broker of each system and gives every load to the one and to the other by turns,
-until three runs in a row of each agree; the other system is first in every second round. Then the
-scenarios that need brokers of their own. Writes docs/evidence/benchmarks.md, the plot and JSON
-beside it, after each round: one that is broken off leaves the rounds before it. 30 minutes at most,
-unless --runs says how many rounds. --part: only these rows, under a heading of their own. --quick:
-the first load warms the brokers so, and the others run once.
+Each round starts a broker of each system and runs every load on both in turn, until the last three
+runs of each agree. The systems swap their order in every second round. Then it runs the scenarios
+that need brokers of their own. Writes docs/evidence/benchmarks.md, the plot and JSON beside it
+after each round: an interrupted run keeps the rounds before. Takes 30 minutes at most, unless
+--runs gives the number of rounds. --part: only these rows, under a heading of their own. --quick:
+the first load runs until the brokers are warm, and the others run once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ duration of the earlier ones. If the number of rounds is given, there is no limi
 
 
 class Page(NamedTuple):
-    """The place of the figures beside a release of Apache Kafka."""
+    """Title and files of the comparison with one release of Apache Kafka."""
 
     system: System
     release: apache_kafka.Release
@@ -113,7 +113,7 @@ class Bench:
     def _is_wanted(self, one: Task | Scenario, part: str, options: Namespace) -> bool:
         if options.part not in ("", part):
             return False
-        # The names of the others say how much they measure, which is less in a quick run.
+        # The other rows have the full sizes in their names, and a quick run measures less.
         if options.quick and not one.is_quick:
             return False
         if isinstance(one, Task) and one.needs_kafka_4 and options.release < 4:
@@ -140,14 +140,16 @@ class Bench:
             after_round()
 
     def _group(self, order: list[System], guard: Guard, tasks: list[Task]) -> None:
-        """Every load on one broker and on the other, by turns: what else the machine does changes
-        more in minutes than in seconds. The one that has no load is idle."""
+        """Run every load on both brokers in turn; the broker without a load is idle.
+
+        Other load of the machine changes more in minutes than in seconds.
+        """
         with ExitStack() as brokers:
             self._memory.fill()
             sessions = {system: self._session(system, guard, brokers) for system in order}
 
             def run(task: Task, system: System) -> Measured:
-                # What the last one wrote is not this one's to wait for.
+                # This run must not wait for the writes of the previous one.
                 os.sync()
                 self._memory.fill()
                 measured = task.run(sessions[system])
@@ -174,7 +176,7 @@ class Bench:
 
     @contextmanager
     def _attempt(self, tried: list[System], name: str) -> Iterator[None]:
-        """A row that cannot be measured is told, and does not cost the others."""
+        """Report a row that cannot be measured, and go on with the others."""
         try:
             yield
         except FAILURES as failure:
@@ -197,12 +199,12 @@ def _say(system: System, names: list[str], values: list[float]) -> None:
 
 
 def _scratch() -> tempfile.TemporaryDirectory[str]:
-    # Killed brokers may leave files half made.
+    # Killed brokers may leave files half written.
     return tempfile.TemporaryDirectory(prefix="kafkapy-bench-", ignore_cleanup_errors=True)
 
 
 def run(options: Namespace, document: Path) -> int:
-    """Measure and print; write the documents unless told not to. The exit status."""
+    """Measure and print; write the documents unless `--no-write`. Returns the exit status."""
     machine = report.machine()
     with tempfile.TemporaryFile(prefix="kafkapy-page-cache-") as file:
         bench = Bench(options, FullPageCache(file))

@@ -1,6 +1,6 @@
-"""The clients of `scripts/bench --kafka`: command lines, and what their output says.
+"""The clients of `scripts/bench --kafka`: command lines, and parsers of their output.
 
-Kafka's own performance tools, and loads in Python, which run by this module as a process:
+They are Kafka's own performance tools, and loads in Python that this module runs as a process:
 
     python -m dev.bench.kafka_clients LOAD '{"servers": ..., ...}'     prints figures as JSON
 """
@@ -34,7 +34,7 @@ ALL_IDEMPOTENT: Mapping[str, str] = {}
 
 
 def write_payloads(directory: Path, value_bytes: int) -> Path:
-    """A file of values of that size, as compressible as JSON events are; made once."""
+    """A file of values of that size, as compressible as JSON events. It is written once."""
     path = directory / f"payloads-{value_bytes}"
     if not path.exists():
         chance = random.Random(value_bytes)
@@ -60,7 +60,7 @@ def producer_performance(
     config: Path,
     properties: Mapping[str, str],
 ) -> list[str]:
-    """As fast as it can; `config` has the client's properties besides these."""
+    """Command of ProducerPerformance without a rate limit; `config` has further properties."""
     settings = {"bootstrap.servers": servers, **properties}
     words = ["--topic", topic, "--num-records", str(records), "--throughput", "-1"]
     words += ["--payload-file", str(payloads), "--producer.config", str(config)]
@@ -78,7 +78,10 @@ def records_sent(output: str) -> float:
 
 
 def consumer_performance(servers: str, topic: str, records: int, config: Path) -> list[str]:
-    """From the beginning, until it has so many records; `config` has the client's properties."""
+    """Command of ConsumerPerformance for `records` records from the start.
+
+    `config` has the client's properties.
+    """
     words = ["--bootstrap-server", servers, "--topic", topic, "--messages", str(records)]
     words += ["--consumer.config", str(config)]
     return jvm_command(
@@ -107,7 +110,7 @@ def figures(output: str) -> Figures:
 
 
 def result(output: str) -> Any:
-    """The result of a load of this module, which it printed."""
+    """The result that a load of this module printed in its last line."""
     return json.loads(output.splitlines()[-1])
 
 
@@ -136,7 +139,7 @@ def produce_beside_idle(
 
 
 def idle_connection(host: str, port: int) -> socket.socket:
-    """One that has been served, as a client's is, and then says nothing."""
+    """A connection that has got one answer, as a client's has, and is idle from then on."""
     connection = socket.create_connection((host, port), timeout=loads.LIMIT_S)
     connection.sendall(API_VERSIONS_V0)
     size = struct.unpack(">i", connection.recv(4, socket.MSG_WAITALL))[0]

@@ -24,8 +24,11 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Usage(NamedTuple):
-    """Of the brokers together while a load ran. `busiest_*`: the share of one processor that the
-    busiest thread had, in the median interval; `machine`: of all processors."""
+    """Resources that the brokers used together while a load ran.
+
+    `busiest_*`: the share of one processor that the busiest thread had, in the median interval;
+    `machine`: the busy share of all processors.
+    """
 
     cpu_s: float
     resident_bytes: int
@@ -47,7 +50,7 @@ class Usage(NamedTuple):
 
 
 class ClientFailed(Exception):
-    """A client ended with an error; the message has the end of what it said."""
+    """A client ended with an error; the message has the end of its output."""
 
 
 def cpu_s(pids: Iterable[int]) -> float:
@@ -60,7 +63,7 @@ def resident_bytes(pids: Iterable[int]) -> int:
 
 
 def since(before_cpu_s: float, pids: Sequence[int]) -> Usage:
-    """Of brokers that worked by themselves; who was the limit is not known."""
+    """Usage of brokers that worked without a client; the bottleneck is not known."""
     return Usage(cpu_s(pids) - before_cpu_s, resident_bytes(pids), 0.0, 0.0, 0.0)
 
 
@@ -116,7 +119,7 @@ def _busy_ticks() -> int:
 
 
 def run(commands: Sequence[Sequence[str]], brokers: Sequence[int]) -> tuple[list[str], Usage]:
-    """Run clients side by side to their end: what each printed, and what it cost the brokers.
+    """Run clients side by side to their end. Returns the output of each, and the brokers' usage.
 
     Raises:
         ClientFailed: one of them ended with an error, or not within LIMIT_S.

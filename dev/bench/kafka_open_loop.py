@@ -43,7 +43,7 @@ class _Producer:
         self._error_at = loads.PRODUCED_ERROR_AT + len(topic)
 
     def send(self) -> None:
-        """As much of what is due as the socket takes."""
+        """Send the due requests, as far as the socket takes them."""
         try:
             while self._unsent or self.due:
                 if not self._unsent:
@@ -86,8 +86,10 @@ def run(
     value_bytes: int = VALUE_BYTES,
     ca: str | None = None,
 ) -> array[float]:
-    """Latencies in ms, in no order; shorter than asked for if the broker fell behind for good.
-    `ca`: the file of the authority to trust, over TLS."""
+    """Latencies in ms, unordered; fewer than `rate * seconds` if the broker fell behind for good.
+
+    `ca`: the file of the CA to trust, over TLS.
+    """
     producers = [_Producer(servers, topic, value_bytes, ca) for _ in range(connections)]
     gc.disable()
     try:
@@ -141,8 +143,8 @@ def latency(
     value_bytes: int = VALUE_BYTES,
     ca: str | None = None,
 ) -> dict[str, float]:
-    """p50, p99 and p99.9 in ms at a fixed rate, infinite if it was not kept; how many were
-    answered."""
+    """p50, p99 and p99.9 in ms at a fixed rate, infinite if the broker did not keep up; and the
+    number of answered requests."""
     ordered = sorted(run(servers, topic, rate, seconds, connections, value_bytes, ca))
     answered = len(ordered)
     is_kept = answered == int(rate * seconds)
@@ -155,8 +157,10 @@ def latency(
 
 
 def highest_rate(servers: str, topic: str, seconds: float, connections: int) -> dict[str, float]:
-    """The highest rate at which all is answered and p99 is at most KEPT_P99_MS; how many requests
-    were answered while it was looked for."""
+    """The highest rate at which all requests are answered and p99 is at most KEPT_P99_MS.
+
+    `answered` counts the answered requests of the whole search.
+    """
     answered = 0
 
     def is_kept(rate: float) -> bool:
@@ -210,7 +214,7 @@ def tail(servers: str, topic: str, rate: float, seconds: float) -> dict[str, flo
 
 
 def _fetched(response: memoryview, topic: str) -> int:
-    """The last offset that a fetch brought; -1 for none."""
+    """Last offset in a Fetch response; -1 if it has no records."""
     error, _ = struct.unpack_from(">hq", response, len(topic) + 22)
     assert error == 0, f"fetch failed with error {error}"
     return loads.last_offset(response[len(topic) + 48 :])

@@ -65,7 +65,7 @@ QUICK = Scale(80 * MB, 1.5, 0.4, (1000,), 1000, 256 << 20, 64 * MB, 20_000)
 
 @dataclass
 class Session:
-    """Servers under load. `scratch` is for what clients read; `made` counts the topics."""
+    """Servers under load. `scratch` holds files for clients; `made` counts the topics."""
 
     servers: Servers
     scale: Scale
@@ -82,7 +82,7 @@ class Session:
         return name
 
     def delete_topics(self) -> None:
-        """Those that there are: ten runs of every load do not fit on a disk."""
+        """Delete the current topics: ten runs of every load do not fit on a disk."""
         self.servers.delete_topics(self.topics)
         self.topics.clear()
 
@@ -90,7 +90,7 @@ class Session:
         return meter.run(commands, self.servers.pids)
 
     def python(self, load: str, moved_bytes: float, *keys: str, **arguments: object) -> Measured:
-        """A load of clients.LOADS; the figures that it calls `keys`."""
+        """Run a load of clients.LOADS. Returns its figures of the names `keys`."""
         servers = self.servers.bootstrap_servers
         command = clients.python_client(load, servers=servers, **arguments)
         [output], usage = self.run(command)
@@ -100,7 +100,7 @@ class Session:
     def producer(
         self, topic: str, value_bytes: int, properties: Mapping[str, str]
     ) -> tuple[list[str], int]:
-        """The command of ProducerPerformance, and how many records it sends."""
+        """The command of ProducerPerformance, and the number of records that it sends."""
         records = max(1000, self.scale.bytes // max(value_bytes, 400))
         payloads = clients.write_payloads(self.scratch, value_bytes)
         servers, config = self.servers.client_servers, self._client_config()
@@ -139,7 +139,7 @@ def produced(
     properties: Mapping[str, str] = clients.ALL_IDEMPOTENT,
     is_quick: bool = False,
 ) -> Task:
-    """ProducerPerformance."""
+    """A task that runs ProducerPerformance."""
 
     def run(session: Session) -> Measured:
         topic = session.topic(partitions)
@@ -152,7 +152,7 @@ def produced(
 
 
 def consumed(name: str, value_bytes: int, is_quick: bool = False) -> Task:
-    """ConsumerPerformance on a log that lies in the page cache."""
+    """A task that runs ConsumerPerformance on a log in the page cache."""
 
     def run(session: Session) -> Measured:
         topic = session.topic()
@@ -180,7 +180,7 @@ def together(session: Session) -> Measured:
 
 def produced_by_librdkafka(value_bytes: int) -> Task:
     def run(session: Session) -> Measured:
-        # In lists of 10,000, as the load sends them.
+        # A multiple of 10,000: the load sends lists of that length.
         records = max(1, session.scale.bytes * 2 // value_bytes // 10_000) * 10_000
         found = session.python(
             "produce", records * value_bytes, "rate", topic=session.topic(),
@@ -214,7 +214,7 @@ def fetched(session: Session) -> Measured:
 
 
 def at_rate(rate: int, connections: int = CONNECTIONS, is_quick: bool = False) -> Task:
-    """One record a request at a fixed rate."""
+    """A task that sends requests of one record at a fixed rate."""
     keys = ("p50", "p99", "p99.9")
 
     def run(session: Session) -> Measured:
@@ -254,7 +254,7 @@ def tail(session: Session) -> Measured:
 
 
 def rebalanced(protocol: str) -> Task:
-    """A group, until all have their share."""
+    """A task in which a group rebalances until all members have their share."""
 
     def run(session: Session) -> Measured:
         return session.python(

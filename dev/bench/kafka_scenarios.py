@@ -45,7 +45,7 @@ PROCESSED = re.compile(r"([\d.,]+) MB of log processed in ([\d.,]+) seconds")
 
 
 class Scenario(NamedTuple):
-    """Its rows, and how to measure them of a system in an empty directory."""
+    """Rows, and the function that measures them for a system in an empty directory."""
 
     rows: tuple[Row, ...]
     run: Callable[[System, Path, Scale], list[Measured]]
@@ -58,7 +58,7 @@ def first_record(servers: systems.Servers) -> None:
 
 
 def start(system: System, directory: Path, scale: Scale) -> list[Measured]:
-    """From spawning the broker on an empty directory: ZooKeeper, where there is one, runs."""
+    """Start a broker on an empty directory; ZooKeeper, if the system needs it, runs already."""
     with systems.prepared(system, directory) as servers:
         if servers.zookeeper is not None:
             servers.zookeeper.start()
@@ -81,7 +81,7 @@ START = (
 
 
 def recovery(system: System, directory: Path, scale: Scale) -> list[Measured]:
-    """kill -9 with nothing flushed: partitions of one unflushed segment each."""
+    """Recovery after kill -9 with nothing flushed: partitions of one unflushed segment each."""
     with systems.running(system, directory) as servers:
         address = servers.bootstrap_servers
         servers.create_topic(TOPIC, RECOVERED_PARTITIONS)
@@ -99,7 +99,7 @@ def recovery(system: System, directory: Path, scale: Scale) -> list[Measured]:
 
 
 def _fill(servers: str, total_bytes: int) -> None:
-    """10 kB values, in all partitions alike."""
+    """Produce values of 10 kB to all partitions in turn."""
     settings = {"bootstrap.servers": servers, "linger.ms": 20, "log_level": 2,
                 "queue.buffering.max.kbytes": 1 << 18}  # fmt: skip
     producer = confluent_kafka.Producer(settings)
@@ -136,13 +136,13 @@ RECOVERY = (
 
 
 def compaction(system: System, directory: Path, scale: Scale) -> list[Measured]:
-    """MB/s as the log cleaner itself logs them."""
+    """MB/s of a compaction, from the log cleaner's own log line."""
     with systems.running(system, directory, settings={"log.cleaner.backoff.ms": "1000"}) as servers:
         address = servers.bootstrap_servers
         servers.create_topic(TOPIC, 1, {"segment.bytes": str(SEGMENT_BYTES)})
         _fill_keyed(address, scale.compacted_bytes)
         before = meter.cpu_s(servers.pids)
-        # Only now, or it would be cleaned in pieces.
+        # Compaction starts only now: otherwise the log would be cleaned in parts.
         _compact(address)
         [broker] = servers.brokers
         wait_until(lambda: bool(PROCESSED.search(broker.output_text())), "a cleaning", LIMIT_S)
@@ -187,7 +187,7 @@ COMPACTION = (
 
 
 def partitions(system: System, directory: Path, scale: Scale) -> list[Measured]:
-    """One topic of very many partitions: made, produced to, and started with."""
+    """Create very many partitions, produce to 1,000 of them, and restart the broker."""
     with systems.running(system, directory) as servers:
         session = Session(servers, scale, directory)
         [broker] = servers.brokers
@@ -210,7 +210,7 @@ def partitions(system: System, directory: Path, scale: Scale) -> list[Measured]:
 
 
 def _make_partitions(servers: systems.Servers, count: int) -> Measured:
-    """In topics of 1,000: seconds, processor time, KiB of each."""
+    """Create partitions in topics of 1,000: seconds, processor time, KiB of each."""
     before = meter.resident_bytes(servers.pids)
     before_cpu_s = meter.cpu_s(servers.pids)
     started = time.perf_counter()

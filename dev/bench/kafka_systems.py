@@ -1,8 +1,8 @@
-"""The systems under test of `scripts/bench --kafka`: kafkapy and Apache Kafka, as they come.
+"""The systems of `scripts/bench --kafka`: kafkapy and Apache Kafka with their default configs.
 
-Both with their default broker configs but for what a cluster of one needs (replication factors of
-1), a port, and what guards the clients' way. Apache Kafka 3.9 in ZooKeeper mode, 4 in KRaft mode,
-each broker a controller too; with the JVM flags of its kafka-run-class.sh.
+Other than default are the replication factors (1 in a cluster of one), the ports, and the settings
+of a `Guard`. Apache Kafka 3.9 runs in ZooKeeper mode, 4 in KRaft mode with every broker also a
+controller, both with the JVM flags of their kafka-run-class.sh.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ OF_ONE = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
-    "group.initial.rebalance.delay.ms": "0",  # or who consumes meanwhile begins after the load
+    "group.initial.rebalance.delay.ms": "0",  # else a concurrent consumer starts after the load
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
 AUTHORIZED = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
-    "allow.everyone.if.no.acl.found": "true",  # of the cluster, so that topics can be made
+    "allow.everyone.if.no.acl.found": "true",  # no ACL on the cluster: topics can be created
 }
 AUTHORIZED_4 = {
     **AUTHORIZED,
@@ -80,7 +80,7 @@ class Guard(NamedTuple):
 
     @property
     def protocol(self) -> str:
-        """The security protocol of a listener for clients besides the one without; or empty."""
+        """The security protocol of the listener beside the plaintext one; empty without one."""
         return "SSL" if self.tls else "SASL_PLAINTEXT" if self.sasl else ""
 
 
@@ -93,23 +93,23 @@ def jvm_command(
     heap: tuple[str, ...] = TOOL_HEAP,
     release: apache_kafka.Release = apache_kafka.KAFKA_3,
 ) -> list[str]:
-    """One of Kafka's classes as its own scripts start it."""
+    """Command that starts one of Kafka's classes as Kafka's scripts do."""
     level = "INFO" if main_class == apache_kafka.BROKER else "WARN"
     command = apache_kafka.java_command(main_class, *args, level=level, release=release)
     return with_kafkas_flags(command, heap)
 
 
 def with_kafkas_flags(command: Sequence[str], heap: tuple[str, ...]) -> list[str]:
-    """A command of Java with the JVM flags of Kafka's scripts instead of its own."""
+    """A Java command with the JVM flags of Kafka's scripts instead of its own."""
     java, *words = command
     kept = [word for word in words if not word.startswith("-X")]
     return [java, *heap, *PERFORMANCE_FLAGS, *kept]
 
 
 class Servers:
-    """Brokers of one system on `directory`; `system`, `brokers` and where they log.
+    """Brokers of one system, with their data and their output in `directory`.
 
-    `client_servers` and `client_properties` are for Kafka's own clients, in their words.
+    `client_servers` and `client_properties` configure Kafka's own clients.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Servers:
             }
         if guard.authorizer:
             settings = {**settings, **(AUTHORIZED_4 if self._is_kraft else AUTHORIZED)}
-        # kafkapy on its own keeps the metadata itself: that is its default.
+        # A single kafkapy broker keeps its metadata without ZooKeeper by default.
         needs_zookeeper = not self._is_kraft and (system is System.APACHE or count > 1)
         self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs_zookeeper else None
         if count == 1:
@@ -191,7 +191,7 @@ class Servers:
         return ServerProcess(command, port, output, self.system.value)
 
     def _quorum(self, broker_id: int, listeners: str) -> dict[str, str]:
-        """The configs of a broker that is a controller too."""
+        """KRaft configs of a broker that is also a controller."""
         ports = self._controller_ports
         voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in enumerate(ports))
         return {
@@ -211,18 +211,18 @@ class Servers:
 
     @property
     def client_servers(self) -> str:
-        """Where the clients are served whose way is guarded."""
+        """Bootstrap servers of the guarded listener; of the plaintext one without a guard."""
         if self._guard.protocol:
             return ",".join(f"localhost:{port}" for port in self._guarded_ports)
         return self.bootstrap_servers
 
     @property
     def pids(self) -> list[int]:
-        """Of the brokers: ZooKeeper is not measured."""
+        """Pids of the brokers; ZooKeeper is not measured."""
         return [broker.pid for broker in self.brokers if broker.running]
 
     def start(self) -> None:
-        """Start ZooKeeper and the brokers; return when all know each other."""
+        """Start ZooKeeper and the brokers; return when each has all of them in its metadata."""
         if self.zookeeper is not None:
             self.zookeeper.start()
         for broker in self.brokers:
@@ -248,8 +248,10 @@ class Servers:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
     def wait_until_known(self) -> None:
-        """Return when every broker knows all, and a controller: librdkafka, which would have to
-        wait for one, looks again only after minutes."""
+        """Return when the metadata of every broker has all brokers and a controller.
+
+        librdkafka retries only after minutes if the metadata has no controller.
+        """
         for broker in self.brokers:
             with Cluster(broker.bootstrap_servers) as cluster:
                 for _ in cluster.attempts():
@@ -260,7 +262,7 @@ class Servers:
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
     ) -> None:
-        """With a replica on every broker; the first one leads: raw clients know no other."""
+        """Create a topic with replicas on all brokers. The first leads: raw clients use it only."""
         brokers = list(range(len(self.brokers)))
         wanted = NewTopic(
             name, partitions, replica_assignment=[brokers] * partitions, config=dict(config or {})
@@ -270,7 +272,7 @@ class Servers:
         client.create_topics([wanted], **limits)[name].result(timeout=START_LIMIT_S)
 
     def delete_topics(self, names: list[str]) -> None:
-        """They are gone when this returns; their files go a minute later."""
+        """Delete topics and wait for the deletion; the files are deleted a minute later."""
         if not names:
             return
         client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 2})
@@ -281,13 +283,16 @@ class Servers:
     def create_partitions(
         self, prefix: str, count: int, made: int = 0, topic_partitions: int = 1000
     ) -> None:
-        """`count` of them, of which `made` are there, in topics named by their first one."""
+        """Create partitions up to `count`, of which `made` exist.
+
+        A topic's name has the number of its first partition.
+        """
         for first in range(made, count, topic_partitions):
             self.create_topic(f"{prefix}-{first}", min(topic_partitions, count - first))
 
     def kill(self) -> None:
-        """kill -9 of the broker; return when ZooKeeper has ended its session, or it could not
-        start."""
+        """Kill the broker (kill -9), and wait until ZooKeeper has ended its session: before, the
+        broker could not start again."""
         [broker] = self.brokers
         broker.kill()
         if self.zookeeper is not None:
@@ -298,7 +303,7 @@ class Servers:
             znodes.close()
 
     def end(self) -> None:
-        """Kill what runs: the figures are taken, the data is thrown away."""
+        """Kill the running servers; their data is not needed any more."""
         everything = [*self.brokers, *([self.zookeeper] if self.zookeeper else [])]
         for server in everything:
             if server.running:

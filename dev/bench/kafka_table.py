@@ -17,7 +17,7 @@ from dev.docs.svg import Bar, bars
 
 GB = 1e9
 MIB = 2**20
-# Rows of the chart: no more than can be read at a glance.
+# Rows of the chart: few enough to be read at a glance.
 PLOTTED = (
     *("produce, 1 kB, acks=all, idempotent", "produce, 100 B", "produce, 1 kB, acks=0"),
     *("produce, 1 kB, 100 partitions", "produce, 1 kB, gzip", "produce, 1 kB, lz4"),
@@ -33,7 +33,7 @@ HEAD = (
 
 @dataclass
 class Line:
-    """One row's runs by system, ours first; the usage of the load it was measured in."""
+    """One row's runs by system, kafkapy first, with the usage of their loads."""
 
     row: Row
     systems: tuple[System, System]
@@ -51,7 +51,7 @@ class Line:
 
     @property
     def ratio(self) -> float:
-        """Ours to theirs."""
+        """kafkapy's median divided by Apache Kafka's."""
         ours, theirs = map(self.middle, self.systems)
         if ours == theirs:
             return 1.0
@@ -135,7 +135,7 @@ class Results:
 
     @property
     def lines(self) -> list[Line]:
-        """Those that both systems have."""
+        """Lines with runs of both systems."""
         return [line for line in self._lines.values() if line.is_complete]
 
     def summary(self) -> str:
@@ -166,7 +166,7 @@ def _number(value: float) -> str:
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no infinity."""
+    """The value, or None if it is infinite: JSON has no infinity."""
     return None if isinf(value) else value
 
 
@@ -176,7 +176,7 @@ def _pair(values: Sequence[float | None], digits: int) -> str:
 
 
 def plot(lines: Sequence[Line], path: Path, version: str) -> None:
-    """The chart of those lines that have a place in it."""
+    """Write the chart of the lines that PLOTTED names."""
     found = {line.row.name: line for line in lines}
     rows = {}
     for name in PLOTTED:

@@ -26,7 +26,10 @@ def agree(values: Sequence[float]) -> bool:
 def in_turn(
     run: Callable[[T], Measured], systems: Sequence[T], most: int = MOST
 ) -> dict[T, Measured]:
-    """The medians of the last three runs of each, once these agree; every system has as many."""
+    """Run all systems in turn until the last three runs of each agree. Returns their medians.
+
+    Every system has the same number of runs.
+    """
     runs: dict[T, list[Measured]] = {system: [] for system in systems}
     for _ in range(most):
         for system in systems:

@@ -55,7 +55,7 @@ def consume_librdkafka(servers: str, topic: str, count: int) -> float:
             "group.id": "bench",
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 100,
-            # Else it pauses for a second when its queue is full, by either measure.
+            # Otherwise it pauses for a second when its queue is full, by records or by bytes.
             "queued.min.messages": 1_000_000,
             "queued.max.messages.kbytes": 1 << 20,
             "log_level": 2,
@@ -74,7 +74,7 @@ def consume_librdkafka(servers: str, topic: str, count: int) -> float:
 
 
 def connected(servers: str, ca: str | None = None) -> socket.socket:
-    """A connection to the first of these; over TLS with the file of an authority to trust."""
+    """A connection to the first of `servers`; over TLS if `ca`, the file of a CA, is given."""
     host, _, port = servers.partition(",")[0].rpartition(":")
     made = socket.create_connection((host, int(port)), timeout=LIMIT_S)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -99,7 +99,7 @@ class RawClient:
         return self._take(size)
 
     def receive_appended(self, topic: str, count: int) -> None:
-        """The next responses, to Produce v7 of one partition, which say that all is well."""
+        """Take `count` responses to Produce v7 of one partition, and check their error codes."""
         size = PRODUCED_BYTES + len(topic)
         error_at = PRODUCED_ERROR_AT + len(topic)
         data = self._take(size * count)

@@ -7,7 +7,7 @@
     scripts/bench --growth [--quick] ...          one broker as its work grows
 
 Rows of throughput run the same load on our broker and on the bare loop (dev/bench/bare_loop.py), in
-turn, on the same machine in the same minute. Writes docs/evidence/benchmarks.md unless told not to.
+turn, on the same machine in the same minute. Writes docs/evidence/benchmarks.md unless --no-write.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Result:
 
 
 class Bench:
-    """Servers and the number of runs; `turns` gives the figures of a load on both."""
+    """The number of runs of a row, and fresh servers for them."""
 
     def __init__(self, runs: int, scratch: Path) -> None:
         self.runs = runs
@@ -145,7 +145,7 @@ def fetch_librdkafka(bench: Bench) -> Result:
 
 
 def describe(bench: Bench) -> Result:
-    """`topics --describe` as a person waits for it."""
+    """Wall time of `topics --describe`."""
     with bench.ours() as broker:
         servers = broker.bootstrap_servers
         create_topic(servers, TOPIC, 10)
@@ -199,7 +199,7 @@ ROWS: tuple[Callable[[Bench], Result], ...] = (
 
 
 def cells(result: Result) -> list[str]:
-    """The row as a reader sees it."""
+    """The cells of one row of the table."""
     bare = f"{result.baseline:,.2f}" if result.baseline is not None else ""
     share = f"{result.ours / result.baseline:.0%}" if result.baseline else ""
     spread = f"{min(result.runs):,.2f} - {max(result.runs):,.2f}"
@@ -209,7 +209,7 @@ def cells(result: Result) -> list[str]:
 
 
 def beside_kafka(options: argparse.Namespace) -> int:
-    """One of the other tables; exit status 1 where Apache Kafka cannot be had."""
+    """Run a comparison with Apache Kafka. Returns exit status 1 if that is not available."""
     try:
         apache_kafka.jars()
         if options.release == 4:

@@ -1,8 +1,8 @@
-"""Memory as a server's is that has run for a day: none free, all of it page cache.
+"""Fills free memory with page cache, as on a server that has run for a day.
 
-A virtual machine may give freed memory back to its host, which takes 8 us for each page that is
-wanted again: 2 s for each GB of a log that is written or a heap that is filled, whoever does it.
-Pages that the kernel takes from its cache have no such price.
+A virtual machine may give freed memory back to its host. Such a page costs 8 us when it is used
+again: 2 s for each GB of a written log or of a filled heap, in any system. Pages that the kernel
+takes from its page cache do not have this cost.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _WITHOUT_PROGRESS: Final = 16
 
 
 class FullPageCache:
-    """Fills free memory with the pages of `file`, an empty one that becomes one hole: no disk has
-    a part in it."""
+    """Fills free memory with the pages of `file`, which is empty and becomes one hole: nothing is
+    read from a disk."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -29,7 +29,7 @@ class FullPageCache:
         self._buffer = bytearray(_MIB)
 
     def fill(self) -> None:
-        """Read on until little is free, or reading does not make it less."""
+        """Read until little memory is free, or until reads no longer reduce the free memory."""
         least, in_vain = free_bytes(), 0
         while least > _LEFT_FREE_BYTES and in_vain < _WITHOUT_PROGRESS:
             for _ in range(_STEP_BYTES // _MIB):
@@ -41,7 +41,7 @@ class FullPageCache:
 
 
 def free_bytes() -> int:
-    """Memory that nothing is in."""
+    """Unused memory (MemFree); 0 if it is not known."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == "MemFree":

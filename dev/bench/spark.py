@@ -1,11 +1,11 @@
 """Speed beside Spark's own Kafka connector: `scripts/bench --spark`.
 
 Both read and write the same topics of one kafkapy broker, in turn, each in a Spark process of its
-own, so that memory can be told apart. The first batch is that of a new session: in a plain Python,
-in one that has called `kafkapy.spark.prepare_local_workers`, and in a job that spark-submit runs;
-the other jobs run once before they are timed. The third reader is one that does nothing
-(`_spark_ready`): what Spark itself takes. `--quick` takes a tenth of the records; the report says
-so.
+own, so that their memory can be measured separately. The first batch is that of a new session: in a
+plain Python process, in one that has called `kafkapy.spark.prepare_local_workers`, and in a job of
+spark-submit. The other jobs run once before they are timed. The third reader does nothing
+(`spark_ready`) and shows the cost of Spark itself. `--quick` uses a tenth of the records; the
+report says so.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
 
 
 def new_session() -> Any:
-    """One in this Python, as scripts and notebooks make it."""
+    """A session in this Python process, as scripts and notebooks create it."""
     from pyspark.sql import SparkSession
 
     _, jars = spark_connector.jars()
@@ -126,7 +126,7 @@ def new_session() -> Any:
 
 
 def options_of(spark: Any, format: str, servers: str, topic: str, records: int) -> dict[str, str]:
-    """The options that give all records of a topic, or as many; the source is known then."""
+    """Options to read all records of a topic, or as many from READY, which is registered first."""
     if format != READY:
         return {"kafka.bootstrap.servers": servers, "subscribe": topic}
     from dev.bench.spark_ready import ReadySource
@@ -154,7 +154,7 @@ def first_batch(spark: Any, format: str, options: dict[str, str]) -> None:
 
 
 def prepared(servers: str, topic: str) -> Spent:
-    """kafkapy's first batch where the script has asked for quick workers."""
+    """kafkapy's first batch after `prepare_local_workers`."""
     from kafkapy.spark import prepare_local_workers
 
     assert prepare_local_workers()
@@ -192,14 +192,14 @@ def timed(job: Callable[[], None], top: int | None = None) -> Spent:
 
 
 def processor_s(top: int | None) -> float:
-    """Processor seconds of Spark's processes, those that have ended with them."""
+    """Processor seconds of Spark's processes and of their ended children."""
     ticks = sum(sum(map(int, fields[11:15])) for _, fields in descendants(top))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def descendants(top: int | None = None) -> list[tuple[int, list[str]]]:
-    """The process `top` and those below it, but for this one, with the fields of `stat` after the
-    name. Without `top`, those below this one."""
+    """Process `top` and its descendants, except this process, with their fields of `stat` after
+    the name. Without `top`, the descendants of this process."""
     top = top or os.getpid()
     all_fields: dict[int, list[str]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
@@ -262,7 +262,7 @@ def filling(size: int) -> bytes:
 
 
 def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
-    """The report."""
+    """Measure all sizes and codecs. Returns the report."""
     version, _ = spark_connector.jars()
     rows: list[list[object]] = []
     with (
@@ -365,7 +365,7 @@ def last_line(command: list[str], environ: dict[str, str]) -> Any:
 
 
 def main(words: list[str]) -> int:
-    """The report to docs/evidence/benchmarks.md, unless --no-write."""
+    """Write the report to docs/evidence/benchmarks.md, unless --no-write."""
     if words[:1] == ["--child"]:
         format, servers, topic, runs, count = words[1:]
         print(json.dumps(child(format, servers, topic, int(runs), int(count))))

@@ -1,7 +1,7 @@
-"""A Spark source that does nothing: one batch, made once, handed to Spark again and again.
+"""A Spark source that does nothing: it hands one ready batch to Spark again and again.
 
-What a job takes with it is what Spark itself takes for rows of this schema from Python: no source
-in Python is faster. `scripts/bench --spark` shows it beside the others.
+The time of a job with this source is the time that Spark itself needs for rows of this schema from
+Python: no source in Python is faster. `scripts/bench --spark` shows it beside the others.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ReadySource(DataSource):
 
 
 class ReadyReader(DataSourceReader):
-    """Reads nothing from anywhere."""
+    """Yields slices of one ready batch."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._records = int(options["records"])
@@ -81,7 +81,7 @@ class ReadyReader(DataSourceReader):
 
 
 class ReadyStreamReader(DataSourceStreamReader):
-    """One batch of STREAMED records, which are there at once."""
+    """A stream of one batch of STREAMED records, all available at once."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._reader = ReadyReader({**options, "records": f"{STREAMED}"})

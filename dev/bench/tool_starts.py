@@ -27,7 +27,7 @@ from tests.harness.tools.tool_lines import Steps, parse_line
 TITLE: Final = "Start-up of the tools"
 SHARE_MAX: Final = 0.1
 LOG_LINES: Final = 100
-# Records of the steps are older than a retention time: nobody is to delete them meanwhile.
+# The records of the steps are older than the retention time: nothing may delete them meanwhile.
 SETTINGS: Final = {"log.initial.task.delay.ms": "86400000"}
 STEPS: Final = (
     "@settle orders 4",
@@ -35,7 +35,7 @@ STEPS: Final = (
     "@commit readers orders:0:40",
     "@settle __consumer_offsets 4",
 )
-# What is asked of the broker; {DIR} has the files of `files`.
+# Commands that send requests to the broker; {DIR} has the files of `files`.
 COMMANDS: Final = (
     "topics --list",
     "topics --describe",

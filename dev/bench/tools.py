@@ -3,7 +3,7 @@
     scripts/bench --tools [--only tools] [--runs N] [--no-write]
 
 Records or lines per second over the whole command, start-up included; the largest resident memory
-for an input of 100 MB and one of 2 GB. How soon the commands start: `_bench_tool_starts`.
+for an input of 100 MB and one of 2 GB. `dev/bench/tool_starts.py` measures the start-up alone.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ KAFKAPY = Path(sys.executable).parent / "kafkapy"
 NAME = "00000000000000000000.log"
 RECORDS = 1_000_000
 BATCH = 150
-# Base offset and length, which the length does not count.
+# Size of the base offset and of the length, which the length does not count.
 BATCH_HEAD = 12
 LINES = 500_000
 LARGE_BYTES = 2_000_000_000
-# More than this, from 100 MB to 2 GB, and memory is not flat.
+# Memory is flat if it grows by no more than this factor from 100 MB to 2 GB.
 GROWTH_MAX = 1.1
 START_MS = 1_700_000_000_000
 
@@ -60,7 +60,7 @@ def compiled(scratch: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPYCACHEPREFIX": str(scratch / "compiled")}
 
 
-# A child's peak begins with the memory of who forked it, so a small process does that.
+# A child's peak starts with the memory of the process that forked it, so a small process forks.
 _PEAK: Final = """
 import resource, subprocess, sys
 null = subprocess.DEVNULL
@@ -76,14 +76,14 @@ def peak_mb(command: Sequence[str]) -> float:
 
 
 def kafka(main_class: str, words: Sequence[str]) -> list[str]:
-    """Kafka's tool with the compiler that its scripts let it have, and without an archive."""
+    """Kafka's tool with the JIT compilers that its scripts use, and without a CDS archive."""
     command = apache_kafka.java_command(main_class, *words)
     ours = ("-XX:TieredStopAtLevel", "-XX:CompileThresholdScaling", "-XX:SharedArchiveFile")
     return [word for word in command if not word.startswith(ours)]
 
 
 def write_segment(path: Path, codec: Codec) -> Path:
-    """Records of 100 B in batches of about 16 KB."""
+    """Write a segment of records of 100 B, in batches of about 16 KB."""
     path.parent.mkdir(parents=True)
     with path.open("wb") as log:
         for base in range(0, RECORDS, BATCH):
@@ -149,7 +149,7 @@ def memory_rows(scratch: Path) -> list[list[object]]:
 
 
 def repeat(small: Path, large: Path) -> None:
-    """A file of LARGE_BYTES: the small one over and over."""
+    """Write a file of about LARGE_BYTES that repeats the small one."""
     data = small.read_bytes()
     with large.open("wb") as out:
         while out.tell() + len(data) < LARGE_BYTES:
@@ -159,7 +159,7 @@ def repeat(small: Path, large: Path) -> None:
 
 
 def cut(data: bytes, size: int) -> int:
-    """Where the last line, or the last batch, of the first `size` bytes ends."""
+    """End of the last whole line, or of the last whole batch, in the first `size` bytes."""
     if data.startswith(b"["):
         return data.rfind(b"\n", 0, size) + 1
     end = 0

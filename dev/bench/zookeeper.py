@@ -1,7 +1,7 @@
 """`scripts/bench --zookeeper`: kafkapy's ZooKeeper server beside Apache ZooKeeper 3.9.
 
 Both run with the settings of Kafka's `zookeeper.properties` on the same disk, Apache's with the JVM
-flags of its scripts. Each load goes to the one and to the other, until both are warm.
+flags of its scripts. Each load runs on both in turn, until both are warm.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MIB: Final = 2**20
 
 
 class System(Enum):
-    """A server."""
+    """Implementation of the server."""
 
     OURS = "kafkapy"
     THEIRS = "Apache ZooKeeper"
@@ -77,7 +77,7 @@ class Result(NamedTuple):
     theirs: float
 
     def cells(self) -> list[str]:
-        """The row as a reader sees it."""
+        """The cells of one row of the table."""
         ratio = self.ours / self.theirs
         met = "yes" if self.row.goal.is_met(ratio) else "NO"
         figures = [_number(self.ours), _number(self.theirs), f"{ratio:.2f}"]
@@ -92,14 +92,14 @@ Servers = dict[System, ServerProcess]
 
 
 def _servers(directory: Path) -> Servers:
-    """Both, not yet started. Apache's has the JVM flags of Kafka's script."""
+    """Both servers, not yet started. Apache's has the JVM flags of Kafka's script."""
     theirs = ZooKeeperServer(directory / "theirs", SETTINGS)
     theirs.command = with_kafkas_flags(theirs.command, HEAP)
     return {System.OURS: OwnZooKeeper(directory / "ours", SETTINGS), System.THEIRS: theirs}
 
 
 def warm_rows(servers: Servers) -> list[Result]:
-    """The loads that a warm server gets."""
+    """Results of the loads on warm servers."""
     measured: list[tuple[Row, Callable[[int], float]]] = []
     for name, load in (
         ("create", loads.creates),
@@ -125,7 +125,7 @@ def warm_rows(servers: Servers) -> list[Result]:
 
 
 def large_rows(servers: Servers) -> list[Result]:
-    """Memory, and a tree of many nodes: made, and read after a kill -9."""
+    """Results for memory, and for a tree of many nodes: its creation, and a read after kill -9."""
     rows = [
         Row("memory after the start: resident", "MiB", SMALL),
         Row(f"{NODES:,} nodes: created by one session, pipelined", "s", SOON),
@@ -160,7 +160,7 @@ def _result(row: Row, pair: Sequence[float]) -> Result:
 
 
 def run(options: Namespace, document: Path) -> int:
-    """Measure and print; write the document unless told not to. The exit status."""
+    """Measure and print; write the document unless `--no-write`. Returns the exit status."""
     machine = report.machine()
     results: list[Result] = []
     for part in (large_rows, warm_rows):

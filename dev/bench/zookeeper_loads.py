@@ -1,7 +1,7 @@
 """The loads of `scripts/bench --zookeeper`: sessions that write, read and watch.
 
-All sessions of a load are sockets of one process, each with one request at a time: clients of kazoo
-would be the limit, not the server.
+All sessions of a load are sockets of one process, each with one request at a time: with clients of
+kazoo, the clients would be the limit, and not the server.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Session:
         """Wait for a frame. Returns the numbers of the answered requests, -1 for a notification.
 
         Raises:
-            Refused: one is an error.
+            Refused: a reply has an error.
         """
         numbers = []
         for frame in self._arrived():
@@ -88,7 +88,7 @@ class Session:
             pass
 
     def ask_all(self, requests: Sequence[Asked]) -> None:
-        """Send them all without a wait for each reply."""
+        """Send all requests, many of them in flight, and wait for the replies."""
         answered, waiting = 0, iter(requests)
         for asked in itertools.islice(waiting, _IN_FLIGHT):
             self.send(*asked)
@@ -116,7 +116,7 @@ class Session:
 
 @contextmanager
 def sessions_on(port: int, count: int) -> Iterator[list[Session]]:
-    """So many sessions."""
+    """Open `count` sessions, and close them at the end."""
     with ExitStack() as ends:
         sessions = []
         for _ in range(count):
@@ -129,8 +129,11 @@ def sessions_on(port: int, count: int) -> Iterator[list[Session]]:
 def rate(
     sessions: Sequence[Session], request: Callable[[int, int], Asked], seconds: float
 ) -> float:
-    """Requests/s of all sessions together: `request` gives one, from the numbers of its session and
-    of those that the session has sent."""
+    """Requests/s of all sessions together.
+
+    `request` gets the number of a session and the number of requests that this session has sent,
+    and returns the session's next request.
+    """
     sent = [0] * len(sessions)
 
     def send(number: int) -> None:
@@ -155,7 +158,7 @@ def rate(
 
 
 def creates(port: int, sessions: int, seconds: float) -> float:
-    """Creates/s of nodes below one of each session's own; they are deleted afterwards."""
+    """Creates/s of nodes, below one node for each session. They are deleted afterwards."""
     made: list[str] = []
 
     def create(session: int, number: int) -> Asked:
@@ -169,7 +172,7 @@ def creates(port: int, sessions: int, seconds: float) -> float:
 
 
 def conditional_sets(port: int, sessions: int, seconds: float) -> float:
-    """Sets/s of nodes at the version that they have."""
+    """Conditional sets/s of nodes, at their current versions."""
 
     def set_data(session: int, number: int) -> Asked:
         return OpCode.SET_DATA, SetDataRequest(f"/s{session}", DATA, number)
@@ -189,7 +192,7 @@ def reads(port: int, sessions: int, seconds: float) -> float:
 
 
 def fan_out_ms(port: int, sessions: int, rounds: int) -> float:
-    """The mean time from a change of a node until all sessions that watch it know."""
+    """Mean time in ms from a change of a node until all sessions that watch it are notified."""
     passed = 0.0
     with sessions_on(port, sessions + 1) as clients, _own_nodes(clients[:1]):
         writer, *watchers = clients
@@ -213,7 +216,7 @@ class Filled(NamedTuple):
 
 
 def fill(port: int, nodes: int) -> Filled:
-    """Create so many nodes by one session, 1,000 below each parent."""
+    """Create `nodes` nodes in one session, 1,000 below each parent."""
     with ThreadPoolExecutor(1) as threads, sessions_on(port, 2) as [client, reader]:
         is_over = Event()
         longest_ms = threads.submit(_longest_read_ms, reader, is_over)
