@@ -1,4 +1,4 @@
-"""Curves of a chaos run: memory, descriptors and lag of each broker; what grows is found."""
+"""Curves of a chaos run: memory, descriptors and lag of each broker. Finds curves that grow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POINTS = 100
 
 
 class Sample(NamedTuple):
-    """`lag` is by how many bytes of the topic's log a broker is behind the one that has most."""
+    """One sample of a broker. `lag_mib` is how far its log is behind the topic's longest log."""
 
     seconds: float
     broker_id: int
@@ -95,7 +95,7 @@ def draw(samples: Iterable[Sample], path: Path) -> None:
 
 
 class Sampler:
-    """Looks at the brokers that run, every two seconds, from `watch` to the end of the context."""
+    """Samples the running brokers every two seconds, from `watch` to the end of the context."""
 
     def __init__(self, topic: str) -> None:
         self.samples: list[Sample] = []

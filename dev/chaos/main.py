@@ -81,7 +81,7 @@ def main() -> int:
 
 
 def one_row(title: str, scenario: Callable[[Path], Verdict], options: argparse.Namespace) -> int:
-    """Run, and add a row to the document."""
+    """Run a scenario, and add a row to the document."""
     started_on = measured()
     outcome = run_one(title, scenario, options)
     if outcome.verdict is not None:
@@ -91,7 +91,7 @@ def one_row(title: str, scenario: Callable[[Path], Verdict], options: argparse.N
 
 
 def upgraded(options: argparse.Namespace) -> int:
-    """Brokers of another commit in the place of today's, one after the other, and back."""
+    """Replace the brokers one by one with brokers of another commit, and back."""
     commit = options.upgrade or upgrade.two_days_ago()
 
     def run(directory: Path) -> Verdict:
@@ -109,7 +109,7 @@ def upgraded(options: argparse.Namespace) -> int:
 
 
 def system(options: argparse.Namespace) -> int:
-    """Kafka's system tests, one after another whatever comes of each; a table at the end.
+    """Run Kafka's system tests one after another, whatever their outcomes; print a table.
 
     Their rows in the document are replaced.
     """
@@ -129,7 +129,7 @@ def system(options: argparse.Namespace) -> int:
 
 
 def chaos(directory: Path, names: list[str], seed: int, options: argparse.Namespace) -> Verdict:
-    """Faults by a seed for as long as wanted."""
+    """Inject the faults of a seed for `--minutes`."""
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         sampler.watch(cluster)
@@ -175,7 +175,7 @@ def chosen(options: argparse.Namespace) -> tuple[type[Workload], Mapping[str, st
 def run_one(
     title: str, scenario: Callable[[Path], Verdict], options: argparse.Namespace
 ) -> Outcome:
-    """Run and print. The directories of a failure stay."""
+    """Run a scenario and print its outcome. A failed run keeps its directories."""
     directory = Path(tempfile.mkdtemp(prefix="kafkapy-chaos-", dir=options.dir))
     print(f"{title}: in {directory}", flush=True)
     start = time.monotonic()
@@ -195,7 +195,7 @@ def run_one(
 
 
 def measured() -> list[str]:
-    """When, what and where."""
+    """Date, version and machine of a run."""
     return [today(), kafkapy_version(), machine()]
 
 

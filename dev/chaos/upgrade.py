@@ -1,7 +1,7 @@
-"""Another commit's brokers, and Apache Kafka's, in the place of today's under load.
+"""Replaces brokers under load with brokers of another commit, and of Apache Kafka.
 
-Each broker in turn is stopped or killed, and goes on with its log directory as one of the other
-kind; then all go back.
+Each broker in turn is stopped or killed, and a broker of the other kind starts on its log
+directory; then all are replaced back.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ COMPACTING = {
 
 
 class CompactedWorkload(TransactionWorkload):
-    """With a compacted topic beside the transactions. What is compacted differs in its bytes."""
+    """The transactional workload and a compacted topic. Bytes of compacted logs are not compared:
+    they differ."""
 
     def _start(self, rate: float) -> None:
         super()._start(rate)
@@ -62,7 +63,7 @@ class CompactedWorkload(TransactionWorkload):
 
 
 def older(commit: str, directory: Path) -> Kind:
-    """Brokers of another commit, whose files are put into a directory, with today's packages."""
+    """Brokers of another commit with today's packages. Its files are extracted into `directory`."""
     directory.mkdir()
     with subprocess.Popen(
         ["git", "-C", str(ROOT), "archive", commit, "kafkapy"], stdout=subprocess.PIPE
@@ -81,13 +82,14 @@ def older(commit: str, directory: Path) -> Kind:
 
 
 def two_days_ago() -> str:
-    """The last commit that is two days old; the project has no earlier version."""
+    """The last commit before two days ago; the project has no earlier version."""
     command = ["git", "-C", str(ROOT), "rev-list", "-1", "--before=2.days.ago", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()[:10]
 
 
 def roll(cluster: FaultCluster, workload: Workload, other: Kind) -> Iterator[str]:
-    """All brokers to the other commit and back; each to Apache Kafka and back, by kill -9."""
+    """Exchange all brokers for the other commit and back; then each one for Apache Kafka and back,
+    by kill -9."""
     for name, kind in (("the older commit", other), ("today's", kafkapy_broker)):
         for broker_id in cluster.brokers:
             yield step(cluster, workload, broker_id, kind, name, clean=broker_id % 2 == 0)
@@ -108,7 +110,7 @@ def step(
     *,
     clean: bool,
 ) -> str:
-    """One broker goes on as another kind, leads again, and records are acknowledged."""
+    """Exchange one broker; wait until it leads again and records are acknowledged."""
     cluster.exchange(broker_id, kind, clean=clean)
     cluster.elect_preferred(TOPIC, PARTITIONS)
     workload.wait_for_progress(PROGRESS, PROGRESS_LIMIT_S)
