@@ -2,7 +2,7 @@
 
 Kafka Streams, Kafka Connect and MirrorMaker 2 of Apache Kafka 3.9, unmodified, with exactly-once
 processing, while brokers and their own processes are killed; the Streams programs are those of
-Apache Kafka's system tests, which judge themselves.
+Apache Kafka's system tests, which check their own results.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Say = Callable[[str], None]
 
 
 def run(say: Say) -> tuple[bool, str]:
-    """Whether all found what they must, and a part for docs/evidence/conformance.md."""
+    """Run all checks. Returns whether they passed, and a part for docs/evidence/conformance.md."""
     rows: list[list[str]] = []
     failures: list[str] = []
     for check in CHECKS:

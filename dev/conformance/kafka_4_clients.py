@@ -2,10 +2,10 @@
 --kafka-4`.
 
 The Java client, franz-go and librdkafka, unmodified, with groups of the classic and of the consumer
-protocol and with share groups. Each creates a topic, writes to it, and reads it by a group in two
-lives. The coordinator of the group is killed with SIGKILL between them. kafkapy is three brokers,
-of which two are left for the second life; Apache Kafka is one node, which starts again. Then a
-program of Kafka Streams 4, which checks itself.
+protocol and with share groups. Each client creates a topic, writes to it, and reads it with a group
+in two sessions. The coordinator of the group is killed with SIGKILL between them. kafkapy is three
+brokers, of which two run during the second session; Apache Kafka is one node, which restarts. Then
+a program of Kafka Streams 4 runs, which checks its own results.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Say = Callable[[str], None]
 
 
 class Client(Peer, Protocol):
-    """A client that is an administrator too, and a member of groups of one protocol."""
+    """A client that also sends admin requests, and whose groups have one protocol."""
 
     @property
     def protocol(self) -> str: ...
@@ -53,7 +53,7 @@ class Client(Peer, Protocol):
     def create(self, servers: str, topic: str, partitions: int, replicas: int) -> None: ...
 
     def committed(self, servers: str, topic: str, group: str, partitions: int) -> dict[int, int]:
-        """partition -> the committed offset, of groups that are no share groups."""
+        """Committed offsets by partition, of groups other than share groups."""
         ...
 
 
@@ -77,7 +77,7 @@ class OurBrokers:
 
     @contextmanager
     def coordinator_killed(self, group: str) -> Iterator[None]:
-        """The others serve meanwhile."""
+        """Kill the coordinator. The other brokers serve; it restarts at the end of the context."""
         with Cluster(self.servers) as cluster:
             broker = self._brokers.brokers[find_coordinator(cluster, group, GROUP_KEY_TYPE)]
         broker.kill()
@@ -99,7 +99,7 @@ class ApacheNode:
 
     @contextmanager
     def coordinator_killed(self, group: str) -> Iterator[None]:
-        """The node is back before it is used again."""
+        """Kill the node, and restart it before the body of the context."""
         self._node.kill()
         self._node.start()
         yield
@@ -109,7 +109,7 @@ System = OurBrokers | ApacheNode
 
 
 def clients() -> list[Client]:
-    """All clients, in both protocols."""
+    """All clients, once for each protocol."""
     made: list[Client] = []
     for protocol in PROTOCOLS:
         made += [JavaPeer(protocol), GoPeer("franz-go", protocol), ConfluentPeer(protocol)]
@@ -117,10 +117,10 @@ def clients() -> list[Client]:
 
 
 def job(system: System, client: Client, count: int) -> Found:
-    """One client: nothing is lost, doubled or out of order, and the commits end at the end.
+    """Run one client, and check for lost, duplicated and reordered records, and the last commits.
 
     Raises:
-        AssertionError: something is.
+      AssertionError: a check failed.
     """
     topic = f"{client.name}-{client.protocol}"
     group, servers = f"{topic}-group", system.servers
@@ -133,7 +133,7 @@ def job(system: System, client: Client, count: int) -> Found:
     received = client.consume(servers, topic, group, count // 3)
     with system.coordinator_killed(group):
         received += client.consume(servers, topic, group, count - count // 3)
-        # A share group has no order.
+        # A share group does not keep the order.
         check_sequences(sent, sorted(received) if is_share else received)
         check_timestamps(sent, received)
     # All brokers are back: franz-go's administrator gives up if the first one that it asks is down.
@@ -155,8 +155,9 @@ def _begin_at_the_start(servers: str, group: str) -> None:
 
 
 def _left(servers: str, group: str) -> dict[int, int | None]:
-    """partition -> how many records a share group has not finished. Where it begins says less:
-    Apache Kafka stores that with the next acknowledgement.
+    """Records that a share group has not finished, by partition.
+
+    The start offset is less exact: Apache Kafka stores it only with the next acknowledgement.
     """
     with Cluster(servers) as cluster:
         found = share_offsets(cluster, group)
@@ -172,7 +173,8 @@ def _kind_of(servers: str, group: str) -> str:
 
 
 def run(count: int, say: Say) -> tuple[bool, str]:
-    """Whether all went well and the same on both systems, and a part for the evidence."""
+    """Run all on both systems. Returns whether all passed with the same results, and a part for
+    the evidence."""
     found: dict[str, dict[str, Found]] = {}
     failures: list[str] = []
     with tempfile.TemporaryDirectory(prefix="kafkapy-kafka-4-") as scratch:
@@ -195,7 +197,7 @@ def run(count: int, say: Say) -> tuple[bool, str]:
 
 
 def _streams(failures: list[str], say: Say) -> str:
-    """Run the smoke test of Kafka Streams; its finding."""
+    """Run the smoke test of Kafka Streams. Returns its finding, empty if it failed."""
     with tempfile.TemporaryDirectory(prefix="kafkapy-streams-") as scratch:
         try:
             release = apache_kafka.KAFKA_4_STREAMS

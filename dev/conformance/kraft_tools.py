@@ -1,8 +1,8 @@
 """Our tools on an Apache Kafka 4 node in KRaft mode: `scripts/conformance --kraft`.
 
 One node, broker and controller in one, with two log directories and an authorizer, is started from
-Apache Kafka's jars. The lines of tests/data/tools/kraft.txt are run through ours, which must print
-what stands there, or what Kafka 4's own tool prints on the same node in the same moment.
+Apache Kafka's jars. Our tools run the command lines of tests/data/tools/kraft.txt. They must print
+the output in that file, or the output of Kafka 4's own tool on the same node at the same time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETTINGS: Final = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.num.partitions": "1",
 }
-# Kafka 4 moved what was Scala.
+# Kafka 4 moved the tools that were Scala classes.
 CLASSES: Final = record_tools.CLASSES | {
     "acls": "org.apache.kafka.tools.AclCommand",
     "client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
@@ -50,7 +50,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Check:
-    """A command line, and what ours must print; `beside`: what Kafka 4's own tool does."""
+    """A command line and its expected output. `beside`: that of Kafka 4's own tool is expected."""
 
     line: ToolLine
     beside: bool
@@ -71,8 +71,11 @@ class Check:
 
 
 def _without_widths(text: str) -> str:
-    """A line with one blank between columns: Kafka 3.9 and ours have tabs between those of a
-    feature. The epoch of features is an offset of the metadata, which grows."""
+    """A line with single blanks between columns, and a masked epoch of features.
+
+    Kafka 3.9 and kafkapy have tabs between the columns of a feature. The epoch of features is an
+    offset of the metadata log, which grows.
+    """
     if text.startswith("Feature: "):
         text = re.sub(r"Epoch: \d+", "Epoch: <epoch>", text.replace("\t", " "))
     return re.sub(" {2,}(?=.)", " ", text)
@@ -83,7 +86,7 @@ def _fits(pattern: str, text: str) -> bool:
 
 
 def read_checks(path: Path = TABLE) -> Iterator[Check]:
-    """The table in its order, steps among it."""
+    """Checks and steps of the table, in its order."""
     made: Check | None = None
     for text in path.read_text().splitlines():
         if text.startswith("| "):
@@ -112,7 +115,7 @@ def node() -> Iterator[tuple[apache_kafka.ApacheBroker, Path]]:
 
 
 class Run:
-    """The table on one node: what was wrong, and how often each tool was run."""
+    """A run of the table on one node: the complaints, and the counts of each tool."""
 
     def __init__(self, servers: str, directory: Path) -> None:
         self.complaints: list[str] = []
@@ -124,7 +127,7 @@ class Run:
         self._stdin = b""
 
     def do(self, check: Check) -> None:
-        """A step, or a command line."""
+        """Run a step or a command line."""
         words = check.line.words
         if words[0] == "@input":
             self._stdin = "".join(f"{word}\n" for word in words[1:]).encode()
@@ -169,7 +172,7 @@ class Run:
 
 
 def run(say: Say) -> tuple[bool, str]:
-    """Whether all is as it must be, and a part for docs/evidence/conformance.md."""
+    """Run the table. Returns whether it is met, and a part for docs/evidence/conformance.md."""
     with node() as (broker, directory):
         found = Run(broker.bootstrap_servers, directory)
         try:

@@ -1,4 +1,4 @@
-"""The long evidence: real clients, Apache Kafka's log reader, kill -9.
+"""Conformance checks that take long: real clients, Apache Kafka's log reader, kill -9.
 
 Writes docs/evidence/conformance.md.
 
@@ -14,10 +14,10 @@ scripts/conformance --spark         Spark jobs beside Spark's own connector
 scripts/conformance --zookeeper     our ZooKeeper beside Apache's; prints what differs
 scripts/conformance --pythons       the tests on the other Pythons of this machine
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
-scripts/conformance --record        keep what Apache Kafka's tools print, for scripts/test
-scripts/conformance --record-configs  keep what Apache Kafka says of configs, for scripts/test
-scripts/conformance --record-groups  keep what Apache Kafka 4 answers to bad groups, likewise
-scripts/conformance --record-flags  keep their flags alone, for docs/reference/tools.md
+scripts/conformance --record        record the output of Apache Kafka's tools, for scripts/test
+scripts/conformance --record-configs  record Apache Kafka's answers about configs, likewise
+scripts/conformance --record-groups  record Apache Kafka 4's answers to bad group requests, likewise
+scripts/conformance --record-flags  record only the tools' flags, for docs/reference/tools.md
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def say(text: str) -> None:
 
 
 class Clients:
-    """The matrix writer x codec, and what each cell found."""
+    """The matrix of writers and codecs, and the result of each cell."""
 
     def __init__(self, servers: str, count: int) -> None:
         self.servers = servers
@@ -83,7 +83,7 @@ class Clients:
                 self.cells[peer.name, codec] = self.cell(peer, codec) if known else "-"
 
     def cell(self, peer: Peer, codec: str) -> str:
-        """One client in one codec; then every other client that knows the codec reads it."""
+        """Run one client with one codec; then all other clients that support the codec read."""
         topic = f"{peer.name}-{codec}".replace(" ", "-")
         started = time.monotonic()
         sent = self.attempt(
@@ -132,7 +132,7 @@ class Clients:
 
 
 def run_clients(server: Callable[..., Server], count: int, write: bool) -> bool:
-    """The client matrix, then DumpLogSegments over everything it left on disk."""
+    """Run the client matrix, then DumpLogSegments over all files that it left on disk."""
     with tempfile.TemporaryDirectory(prefix="kafkapy-conformance-") as scratch:
         with server(Path(scratch) / "logs") as broker:
             clients = Clients(broker.bootstrap_servers, count)
@@ -161,7 +161,7 @@ def dump_report(dumps: list[dump_log.Dump]) -> str:
 
 
 def run_kill(server: Callable[..., Server], rounds: int, seed: int, write: bool) -> bool:
-    """Kill -9 in rounds."""
+    """Run rounds of kill -9."""
     with tempfile.TemporaryDirectory(prefix="kafkapy-kill-") as scratch:
         started = time.monotonic()
         with (
@@ -218,7 +218,7 @@ def run_with(
     title: str,
     write: bool,
 ) -> bool:
-    """A part that needs the jars of a release."""
+    """Run a part that needs the jars of a release."""
     try:
         apache_kafka.jars(release)
     except apache_kafka.Unavailable as why:
@@ -231,7 +231,7 @@ def run_with(
 
 
 def run_spark() -> int:
-    """Spark's jobs, both ways, on both brokers. Spark is slow, so it is never part of the rest."""
+    """Run Spark's jobs with both sources on both brokers. They are slow: only --spark runs them."""
     from dev.conformance import spark_cluster, spark_parity
 
     text, same = spark_parity.run([], say)
@@ -249,7 +249,8 @@ def run_protocol() -> int:
 
 
 def run_pythons() -> int:
-    """Long as well, and a matter of this machine: never part of the rest."""
+    """Run the tests on other Pythons. They are slow and depend on this machine, so only --pythons
+    runs them."""
     good, text = pythons.run(say)
     report.replace_part(DOCUMENT, "Other Pythons", text, INTRODUCTION)
     return 0 if good else 1

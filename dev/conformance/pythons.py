@@ -1,8 +1,8 @@
 """The tests on the other Pythons of this machine: `scripts/conformance --pythons`.
 
 `scripts/test` runs on one. Each of the others that is new enough gets an environment of its own,
-which is kept, and runs the tests that meet what changes between Pythons: the event loop, TLS, the
-types, Spark's workers.
+which is kept, and runs the tests of the features that differ between Pythons: the event loop, TLS,
+the types, Spark's workers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Say = Callable[[str], None]
 
 
 def others(say: Say) -> dict[str, Path]:
-    """Pythons by version: the newest patch of each minor version but the one that runs this."""
+    """Pythons by version: the newest patch of each minor version, except that of this process."""
     found: dict[tuple[int, ...], Path] = {}
     for candidate in _candidates():
         done = subprocess.run([candidate, "-c", _ASK], capture_output=True, text=True)
@@ -66,9 +66,9 @@ def _candidates() -> Iterable[Path]:
 
 
 def environment(version: str, python: Path) -> Path:
-    """The Python of an environment with the package in it. Raises Unavailable."""
+    """The Python of a virtual environment that has the package. Raises Unavailable."""
     package = f"{report.ROOT}[spark,dev]"
-    # What is installed is these sources: another clone's would be others.
+    # The install is editable: it refers to these sources, and another clone has others.
     wanted = sha256(package.encode() + (report.ROOT / "pyproject.toml").read_bytes()).hexdigest()
     home = apache_kafka.cache_dir() / "pythons" / version
     inside, stamp = home / "bin" / "python", home / "installed"
@@ -80,7 +80,8 @@ def environment(version: str, python: Path) -> Path:
 
 
 def run(say: Say) -> tuple[bool, str]:
-    """Whether all passed on all, and a part for docs/evidence/conformance.md."""
+    """Run the tests. Returns whether all passed on all Pythons, and a part for
+    docs/evidence/conformance.md."""
     rows: list[list[str]] = []
     good = True
     for version, python in others(say).items():
@@ -106,7 +107,7 @@ def run(say: Say) -> tuple[bool, str]:
 
 
 def _tests(python: Path, paths: Iterable[str]) -> tuple[int, str]:
-    """The exit status, and pytest's last words."""
+    """Run tests. Returns the exit status, and pytest's summary with the names of failed tests."""
     command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *paths]
     path = f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     done = subprocess.run(

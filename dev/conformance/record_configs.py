@@ -1,6 +1,6 @@
 """The answers of Apache Kafka 3.9 about configs: `scripts/conformance --record-configs`.
 
-A ZooKeeper-mode broker is started from Apache Kafka's jars. What it says about its configs goes to
+A ZooKeeper-mode broker is started from Apache Kafka's jars. Its answers about its configs go to
 tests/data/configs, and their documentation texts to
 kafkapy/server/config/config_documentation.json.
 """
@@ -23,7 +23,7 @@ TEXTS: Final = config_documentation.FILE
 
 
 def record(say: Callable[[str], None]) -> None:
-    """Ask, and write all files."""
+    """Send the requests, and write all files."""
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkapy-record-")))
         zookeeper = apache_kafka.ZooKeeperProcess(scratch / "zookeeper").start()

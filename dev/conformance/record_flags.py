@@ -1,9 +1,9 @@
-"""The flags of Apache Kafka 3.9's tools: every script of its bin/, asked with `--help`.
+"""The flags of Apache Kafka 3.9's tools: every script of its bin/, run with `--help`.
 
-`scripts/conformance --record-flags` runs the Java classes and keeps what their help names in
-tests/data/tools/kafka-flags.json; docs/reference/tools.md is made of it (dev/docs/tools_page.py).
-The shell scripts themselves are in no jar: what they add to their class stands in their usage line,
-below.
+`scripts/conformance --record-flags` runs the Java classes and writes the flags in their help to
+tests/data/tools/kafka-flags.json; docs/reference/tools.md is generated from it
+(dev/docs/tools_page.py). The shell scripts themselves are in no jar: the flags that they add to
+those of their class are in their usage line, below.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOOLS: Final = "org.apache.kafka.tools"
 _TROGDOR: Final = "org.apache.kafka.trogdor"
 _ZOOKEEPER_SHELL: Final = "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka"
 _MERGER: Final = "kafka.tools.StateChangeLogMerger"
-# Classes that show their flags at other words than --help.
+# Classes that print their flags for other words than --help.
 _OWN_HELP: Final = {_ZOOKEEPER_SHELL: ("-server", "127.0.0.1:1", "help"), _MERGER: ()}
 
 # A flag at the beginning of a line of help, with its aliases: jopt-simple's rows begin in the
@@ -115,7 +115,7 @@ def flags_in(help_text: str) -> list[list[str]]:
 
 
 def verbs_in(help_text: str) -> list[str]:
-    """The words that argparse4j's help offers in the place of a flag."""
+    """The subcommands in argparse4j's help."""
     found: dict[str, None] = {}
     for match in _VERBS.finditer(help_text):
         found |= dict.fromkeys(match[1].split(",") if match[1] else [match[2]])
@@ -123,7 +123,7 @@ def verbs_in(help_text: str) -> list[str]:
 
 
 def shell_commands_in(help_text: str) -> list[list[str]]:
-    """ZooKeeper's shell: each of its commands with the flags that the command takes."""
+    """The commands of ZooKeeper's shell, each with its flags."""
     usages = re.findall(r"^\t(\w+)(.*)$", help_text, re.MULTILINE)
     return [
         [name, *dict.fromkeys(re.findall(r"[\[| ](-[A-Za-z]\w*)", usage))] for name, usage in usages
@@ -160,7 +160,7 @@ def _merged(*lists: list[list[str]]) -> list[list[str]]:
 
 
 def record(say: Callable[[str], None]) -> None:
-    """Ask every class, and write what was found."""
+    """Run every class, and write the flags."""
     scripts: dict[str, list[dict[str, Any]]] = {}
     for name, parts in SCRIPTS.items():
         say(name)

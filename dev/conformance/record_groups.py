@@ -1,6 +1,6 @@
-"""The answers of Apache Kafka 4 to bad input of groups: `scripts/conformance --record-groups`.
+"""Apache Kafka 4's answers to invalid group requests: `scripts/conformance --record-groups`.
 
-One node is started from Apache Kafka's jars. What it says goes to tests/data/groups.
+One node is started from Apache Kafka's jars. Its answers go to tests/data/groups.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tests.harness.processes.topics import create_topic
 from tests.harness.protocol import group_refusals, share_refusals
 
 SETTINGS: Final = {
-    "group.consumer.assignment.interval.ms": "0",  # or the second epoch comes later
+    "group.consumer.assignment.interval.ms": "0",  # otherwise the second epoch comes later
     "group.share.assignment.interval.ms": "0",
-    "offsets.topic.num.partitions": "1",  # or one coordinator is loaded before the others
+    "offsets.topic.num.partitions": "1",  # otherwise one coordinator loads before the others
     "share.coordinator.state.topic.num.partitions": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
@@ -34,7 +34,7 @@ SHARE_KEY_TYPE: Final = 2
 
 
 def record(say: Callable[[str], None]) -> None:
-    """Ask, and write the file."""
+    """Send the requests, and write the files."""
     with (
         tempfile.TemporaryDirectory(prefix="kafkapy-record-") as scratch,
         apache_kafka.ApacheBroker(
@@ -59,7 +59,8 @@ def record(say: Callable[[str], None]) -> None:
 
 
 def _share(servers: str, cluster: Cluster) -> Uuid:
-    """Create and fill a topic for share groups, and their coordinator; the id of the topic."""
+    """Create and fill a topic for share groups, and wait for their coordinator. Returns the
+    topic's id."""
     create_topic(servers, SHARED)
     producer = confluent_kafka.Producer({"bootstrap.servers": servers, "log_level": 2})
     for offset in range(share_refusals.LAST + 1):

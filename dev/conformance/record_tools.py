@@ -21,9 +21,9 @@ from tests.harness.tools.tool_lines import RECORD, Steps, masked, read_commands
 BROKER_IDS = (1, 2, 3)
 SETTINGS = {
     "auto.create.topics.enable": "false",
-    # Its first round is seconds after the start, in the middle of the lines.
+    # The first rebalance is seconds after the start, while the command lines run.
     "auto.leader.rebalance.enable": "false",
-    # Records of the steps are older than a retention time: nobody is to delete them meanwhile.
+    # The records of the steps are older than the retention time: nothing may delete them meanwhile.
     "log.initial.task.delay.ms": "86400000",
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "super.users": "User:ANONYMOUS",
@@ -87,7 +87,7 @@ def record(say: Callable[[str], None]) -> None:
 
 
 def compare(say: Callable[[str], None]) -> bool:
-    """Run every line through our tools against Apache Kafka; whether all is as on record."""
+    """Run every line through our tools against Apache Kafka. Returns whether all match."""
     record, lines = read_record(), read_commands()
     kept = {i: record[line.text].pop(0) for i, line in enumerate(lines) if not line.is_step}
     differences = Differences(apache=True)

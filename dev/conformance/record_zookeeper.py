@@ -1,7 +1,7 @@
 """Records conversations with Apache ZooKeeper, for `tests/unit/zk/service/test_conversations.py`.
 
-Three clients talk to a new server through a proxy that writes down every frame: kazoo, a broker of
-Apache Kafka 3.9, and a client that sends each request of the protocol, wrong ones too.
+Three clients send requests to a new server through a proxy that records every frame: kazoo, a
+broker of Apache Kafka 3.9, and a client that sends each request of the protocol, invalid ones too.
 
     python -m dev.conformance.record_zookeeper [kazoo|kafka|requests ...]
 """
@@ -32,7 +32,7 @@ FOLDER = ROOT / "tests" / "data" / "zookeeper"
 
 
 class Recorder:
-    """A proxy in front of a server: [connection, "client" or "server", frame in hex] in order."""
+    """A proxy in front of a server. `rows` is [connection, "client" or "server", hex frame]."""
 
     def __init__(self, port: int) -> None:
         self._server_port = port
@@ -148,7 +148,7 @@ def _acts(one: KazooClient, two: KazooClient) -> Iterator[Callable[[], object]]:
 
 
 def talk_as_kafka(port: int) -> None:
-    """The start and the end of a broker, and a topic between them."""
+    """Start a broker of Apache Kafka, create a topic, and stop the broker."""
     with tempfile.TemporaryDirectory() as directory:
         log_dir = Path(directory) / "kafka"
         overrides = {"zookeeper.connect": f"127.0.0.1:{port}"}
@@ -166,7 +166,7 @@ def talk_as_kafka(port: int) -> None:
 
 
 def talk_of_everything(port: int) -> None:
-    """Each request in `zookeeper_conversation`, each answered before the next."""
+    """Send the requests of `zookeeper_conversation`, each after the answer to the last."""
     zookeeper_conversation.send_all(port)
 
 

@@ -4,8 +4,8 @@
 
 Master and two workers are processes; `kafkapy spark-submit` ships the package. There are three
 brokers, and three replicas of each partition. While a producer writes, the leader of a partition is
-killed with SIGKILL; the stream must go on with the new one, and the old one comes back later. Every
-record must be at the sink, no offset missing. Part of `scripts/conformance --spark`.
+killed with SIGKILL. The stream must continue with the new leader, and the old one restarts later.
+Every record must reach the sink, without a missing offset. Part of `scripts/conformance --spark`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ query.stop()
 
 
 class SparkDaemon(ServerProcess):
-    """A master or worker; `ready` is what its output says when it serves."""
+    """A master or worker. `ready` is a text that its output has once it serves."""
 
     def __init__(self, scratch: Path, name: str, ready: str, *words: str) -> None:
         spark_class = find_spark_home(os.environ) / "bin" / "spark-class"
@@ -62,12 +62,12 @@ class SparkDaemon(ServerProcess):
         self._ready = ready
 
     def answers(self) -> bool:
-        """Whether the output says so."""
+        """Whether the output has the text."""
         return self._ready in self.output_text()
 
 
 def python_without_kafkapy(scratch: Path) -> Path:
-    """A Python with this one's packages but kafkapy, which is a path of an editable install."""
+    """A Python with this one's packages, except kafkapy, which is an editable install's path."""
     home = scratch / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
     (packages,) = (home / "lib").glob("python*/site-packages")
@@ -81,7 +81,7 @@ def python_without_kafkapy(scratch: Path) -> Path:
 
 
 def run(say: Callable[[str], None]) -> tuple[str, bool]:
-    """The report's text, and whether nothing was lost."""
+    """Run the cluster. Returns the report's text, and whether no record was lost."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kafkapy-spark-cluster-") as directory:
         scratch = Path(directory)
@@ -123,7 +123,7 @@ def run(say: Callable[[str], None]) -> tuple[str, bool]:
 def stream_through_kills(
     brokers: BrokerGroup, scratch: Path, url: str, say: Callable[[str], None]
 ) -> tuple[int, int, int, int, int]:
-    """Records sent; then what `rows_of` finds."""
+    """The number of sent records, then the counts of `rows_of`."""
     python = python_without_kafkapy(scratch)
     servers = brokers.bootstrap_servers
     topic = Topic(servers, PARTITIONS, replication_factor=len(BROKERS))
@@ -186,8 +186,8 @@ def in_sync(servers: str, topic: str) -> bool:
 
 
 def rows_of(out: Path) -> tuple[int, int, int, int]:
-    """Rows, distinct (partition, offset), distinct values of the committed Parquet files, and how
-    many offsets are left out before the last of each partition."""
+    """Counts in the committed Parquet files: rows, distinct (partition, offset), distinct values,
+    and missing offsets before the last one of each partition."""
     files = [str(path) for path in out.glob("*.parquet") if path.stat().st_size]
     rows = dataset.dataset(files, format="parquet").to_table().to_pylist()
     places = {(row["partition"], row["offset"]) for row in rows}
@@ -199,7 +199,7 @@ def rows_of(out: Path) -> tuple[int, int, int, int]:
 
 
 def main() -> int:
-    """Run it by itself; nothing is written."""
+    """Run this check alone; no document is written."""
     text, good = run(lambda line: print(line, flush=True))
     print(text)
     return 0 if good else 1

@@ -1,7 +1,7 @@
 """Spark's own Kafka connector from Maven Central, the peer of the kafkapy source.
 
-The jars live beside Apache Kafka's in the cache; `jars()` fetches them once. The connector's
-artifacts are not transitive here: Spark brings the rest.
+The jars are stored beside Apache Kafka's in the cache; `jars()` fetches them once. Transitive
+dependencies of the connector are excluded: Spark has them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.harness.processes.apache_kafka import (
     run_or_unavailable,
 )
 
-# The version that matches pyspark; then what was found to run on it where a mirror lacks that one.
+# The version that matches pyspark; then one that also runs with it, for mirrors without the first.
 # Each is (connector, its token provider).
 VERSIONS = (("4.3.0", "4.3.0"), ("4.2.0", "4.0.0"))
 

@@ -1,7 +1,7 @@
 """The same Spark jobs through Spark's own Kafka connector and through the kafkapy source.
 
 One Spark session has both. Each job runs on a kafkapy broker and on an Apache Kafka 3.9 broker;
-what it gives must be the same four times. Called by `scripts/conformance --spark`.
+all four results must be the same. Called by `scripts/conformance --spark`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def session(jars: Sequence[Path]) -> SparkSession:
 
 
 def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
-    """All jobs (or those whose names have one of the words) on both brokers.
+    """Run all jobs, or those whose names have one of the words, on both brokers.
 
-    Returns the report's text, and whether all was the same.
+    Returns the report's text, and whether all results were the same.
     """
     version, jars = spark_connector.jars()
     spark = session(jars)
@@ -90,13 +90,13 @@ def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
 
 
 def keep_what_the_connector_gave(results: dict[tuple[str, str, str], Any]) -> None:
-    """A line a job, which `tests/spark/test_parity.py` holds ours to without the connector."""
+    """Write a line per job; `tests/spark/test_parity.py` compares ours to it, without Java."""
     lines = [f"{name}: {brief(results[name, 'kafka', SecureBroker.__name__])}\n" for name in JOBS]
     RECORD.write_text("".join(lines))
 
 
 def verdict(results: dict[tuple[str, str, str], Any], name: str, broker: str) -> str:
-    """`same`, or what parts the two; NOT_SERVED when the broker has nothing to compare on."""
+    """`same`, or the two different results; NOT_SERVED if the broker cannot run the job."""
     theirs, ours = (results[name, format, broker] for format in FORMATS)
     if theirs == ours:
         return NOT_SERVED if ours == NOT_SERVED else "same"

@@ -1,7 +1,7 @@
 """dump-log-segments and the state-change-log merger beside Apache Kafka's: same files, same text.
 
-`run` compares over what an Apache Kafka broker and a kafkapy broker wrote; `record` keeps small
-files of Apache Kafka's and what its tool said of them for `scripts/test`, which has no Java.
+`run` compares on files of an Apache Kafka broker and of a kafkapy broker; `record` stores small
+files of Apache Kafka and the output of its tool for `scripts/test`, which has no Java.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Say = Callable[[str], None]
 
 
 def run(say: Say) -> tuple[bool, str]:
-    """Whether nothing differs, and a part for docs/evidence/conformance.md."""
+    """Compare. Returns whether nothing differs, and a part for docs/evidence/conformance.md."""
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory(prefix="kafkapy-tools-") as scratch:
         for name, log_dir in (
@@ -85,14 +85,14 @@ def apache_logs(log_dir: Path, count: int) -> Path:
 
 
 def our_logs(log_dir: Path) -> Path:
-    """The same of a kafkapy broker."""
+    """A log directory that a kafkapy broker has written and closed."""
     with BrokerProcess(log_dir, dump_corpus.BROKER_SETTINGS) as broker:
         dump_corpus.write_topics(broker.bootstrap_servers, log_dir)
     return log_dir
 
 
 def record(say: Say) -> None:
-    """Make tests/data/dump_log anew."""
+    """Regenerate tests/data/dump_log."""
     with tempfile.TemporaryDirectory(prefix="kafkapy-tools-") as scratch:
         logs = apache_logs(Path(scratch) / "apache", RECORDED_COUNT)
         shutil.rmtree(DATA, ignore_errors=True)
@@ -113,7 +113,7 @@ def record(say: Say) -> None:
 
 
 def record_merger(say: Say) -> None:
-    """Make tests/data/state_change_logs anew."""
+    """Regenerate tests/data/state_change_logs."""
     shutil.rmtree(MERGER_DATA, ignore_errors=True)
     (MERGER_DATA / "logs").mkdir(parents=True)
     logs = merger_twin.write_logs(MERGER_DATA / "logs", RECORDED_COUNT)

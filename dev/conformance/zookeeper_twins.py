@@ -1,5 +1,5 @@
-"""Our ZooKeeper server beside Apache's: random operations with the same outcomes, and random
-histories of clients at once, both with kill -9 of the server."""
+"""Compares our ZooKeeper server with Apache's: random operations must have the same outcomes, and
+random histories of concurrent clients one order, both with kill -9 of the server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDS = 200
 
 
 def compare(rounds: int, seed: int, say: Callable[[str], None]) -> int:
-    """Compare the servers with so many seeds, and print what differs; the exit status."""
+    """Compare with `rounds` seeds, and print the differences. Returns the exit status."""
     found: list[str] = []
     with tempfile.TemporaryDirectory() as directory:
         apaches = ZooKeeperServer(Path(directory) / "apache")
