@@ -1,1 +1,1 @@
-"""`scripts/demo`: from a log file to an answer, and a leader that dies on the way."""
+"""`scripts/demo`: from a log file to an answer, and then a cluster whose leader is killed."""

@@ -1,4 +1,4 @@
-"""The demo's second act: three brokers, three copies, and a leader that dies in mid-stream."""
+"""The demo's second act: three brokers, three replicas, and a leader killed in mid-stream."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NEWCOMER = 4
 
 
 def survive(path: Path, scratch: Path) -> None:
-    """The whole act; what was started is stopped in any case."""
+    """Run the whole act. All processes are stopped in any case."""
     out.rule("[bold]Second act: a cluster")
     directory = scratch / "cluster"
     where = ("--dir", str(directory))
@@ -86,10 +86,7 @@ def _act(path: Path, cluster: LocalCluster, where: tuple[str, ...]) -> None:
 
 
 class Storm:
-    """The lines of a file, with a kill -9 among them.
-
-    Fixed: the file, how many of its lines, the cluster.
-    """
+    """Yields the first lines of a file, and kills and restarts a broker meanwhile."""
 
     def __init__(self, path: Path, total: int, servers: str, where: tuple[str, ...]) -> None:
         self._path = path
@@ -100,7 +97,7 @@ class Storm:
         self._restart: subprocess.Popen[str] | None = None
 
     def lines(self) -> Iterator[bytes]:
-        """The lines; at a quarter the leader of partition 0 dies, at the half it is restarted."""
+        """The lines. The leader of partition 0 is killed at a quarter, and restarts at the half."""
         with self._path.open("rb") as stream:
             for number, line in enumerate(itertools.islice(stream, self._total)):
                 if number == self._total // 4:
@@ -110,7 +107,7 @@ class Storm:
                 yield line
 
     def wait(self) -> int:
-        """The broker that was killed, when it is back; -1 if it did not come to that."""
+        """Wait for the restart. Returns the id of the killed broker; -1 if there was no restart."""
         if self._restart is None:
             return -1
         said, _ = self._restart.communicate()
@@ -126,7 +123,7 @@ class Storm:
         kafkapy("cluster", "kill", str(self._victim), *self._where)
 
     def _bring_back(self) -> None:
-        """In the background: the stream goes on meanwhile."""
+        """Restart the broker in the background, while the stream goes on."""
         words = ["cluster", "restart", str(self._victim), *self._where]
         out.print(f"[dim]$ kafkapy {' '.join(words)}[/]")
         self._restart = subprocess.Popen(
@@ -135,7 +132,7 @@ class Storm:
 
 
 def _reassign(servers: str, gone: int, newcomer: int) -> None:
-    """Put one broker in the place of another, and wait until the data has moved."""
+    """Replace one broker with another, and wait until the data has moved."""
     with Cluster(servers) as client:
         rows = [
             ReassignablePartition(
@@ -159,7 +156,7 @@ def _reassign(servers: str, gone: int, newcomer: int) -> None:
 
 
 def _until(servers: str, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
-    """Wait until something is true of every partition."""
+    """Wait until `holds` is true of every partition."""
     with Cluster(servers) as client:
         for _ in client.attempts():
             if all(map(holds, _partitions(client))):

@@ -50,7 +50,7 @@ def choose(argument: str | None) -> Path:
 
 
 def travel(path: Path, scratch: Path) -> None:
-    """The first act: the whole way, step by step."""
+    """Run the first act: broker, topic, producer, consumer group, Spark job."""
     broker = KafkaBroker(log_dir=scratch / "logs")
     try:
         with step(f"A broker in {scratch}"):

@@ -26,11 +26,12 @@ out = Console(highlight=False, soft_wrap=True)
 
 
 class DemoFailure(Exception):
-    """The demo cannot go on; the message is for the person who runs it."""
+    """The demo cannot go on; the message is for the user."""
 
 
 class Checksum:
-    """Which lines were seen and what they said, in any order, in one byte a line."""
+    """The numbers of the lines that were seen, in one byte each, and a checksum of their contents,
+    which does not depend on their order."""
 
     def __init__(self) -> None:
         self.seen = bytearray()
@@ -51,7 +52,7 @@ class Checksum:
 
 @contextmanager
 def step(title: str) -> Iterator[None]:
-    """A heading, and how long what it names took."""
+    """Print a heading, and at the end the time that the step took."""
     out.print(f"\n[bold cyan]{title}[/]")
     started = time.monotonic()
     yield
@@ -94,10 +95,10 @@ class Rate:
 
 
 def kafkapy(*arguments: str) -> None:
-    """Run one of our commands on this terminal; what it says on stderr is shown if it fails."""
+    """Run one of our commands on this terminal; its stderr is shown if it fails."""
     out.print(f"[dim]$ kafkapy {' '.join(arguments)}[/]")
     out.file.flush()
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}  # of libraries, about libraries
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}  # warnings of libraries
     done = subprocess.run([KAFKAPY, *arguments], env=environment, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         tail = "\n".join(done.stderr.splitlines()[-25:])
@@ -105,9 +106,9 @@ def kafkapy(*arguments: str) -> None:
 
 
 def feed(lines: Iterable[bytes], total: int, servers: str, over_s: float = 0.0) -> Checksum:
-    """Every line as a record whose key is its line number; returns what was acknowledged.
+    """Produce every line as a record whose key is its line number; returns the acknowledged lines.
 
-    They go out as fast as they can, or spread over `over_s` seconds.
+    The lines are sent as fast as possible, or spread over `over_s` seconds.
     """
     sent, errors = Checksum(), []
     settings = {
@@ -151,7 +152,7 @@ def feed(lines: Iterable[bytes], total: int, servers: str, over_s: float = 0.0) 
 
 
 def read_back(servers: str, expected: int) -> Checksum:
-    """All lines through a consumer group, committed at the end."""
+    """Read all lines with a consumer group, and commit at the end."""
     got = Checksum()
     settings = {
         "bootstrap.servers": servers,
