@@ -1,1 +1,1 @@
-"""Random operations on one partition, on kafkapy and on Apache Kafka 3.9.1: the same outcomes."""
+"""Random operations on kafkapy and on Apache Kafka 3.9.1, which must have the same outcomes."""

@@ -1,4 +1,4 @@
-"""Batches of an operation as bytes, and what a broker returns without what is the broker's own."""
+"""Encodes an operation's batches, and normalizes the batches that a broker returns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTROL_BIT: Final = 0x20
 
 
 def encode(batch: Batch, now_ms: int, producer: tuple[int, int], next_sequence: int) -> bytes:
-    """A v2 batch; `producer` is the id and epoch, `next_sequence` what the producer is at."""
+    """A v2 batch. `producer` is its id and epoch, `next_sequence` its next sequence number."""
     producer_id, epoch = producer
     made = bytearray(
         build_batch(
@@ -64,8 +64,8 @@ def encode_old(operation: ProduceOld, now_ms: int) -> bytes:
 def observed(data: Any, label: Callable[[int], str]) -> tuple[tuple[Any, ...], ...]:
     """Rows of a log or a response, one for each whole batch.
 
-    Producer ids are replaced by labels. Of a control batch the time, which is the broker's, is left
-    out; payloads are decompressed, since compressors differ in their output.
+    Producer ids are replaced by labels. The times of a control batch, which the broker chooses, are
+    left out; payloads are decompressed, since compressors differ in their output.
     """
     return tuple(_rows(memoryview(data or b""), label))
 

@@ -11,7 +11,7 @@ Outcome = tuple[Any, ...]
 
 
 class Difference(NamedTuple):
-    """The operation that had different outcomes, and these: kafkapy's and Apache Kafka's."""
+    """An operation (`where`) with two different outcomes: kafkapy's, then Apache Kafka's."""
 
     seed: int
     configs: Mapping[str, str]
@@ -31,7 +31,7 @@ class Difference(NamedTuple):
 
 
 def _first_parts_that_differ(ours: Any, theirs: Any) -> tuple[Any, Any]:
-    """Two outcomes without what is the same in both."""
+    """The first parts of two outcomes that differ."""
     if not (isinstance(ours, tuple | list) and isinstance(theirs, tuple | list)):
         return ours, theirs
     if len(ours) != len(theirs):

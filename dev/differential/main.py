@@ -42,7 +42,7 @@ _AT_ONCE_MS: Final = 50
 
 
 class KnownDifference(Exception):
-    """The systems differ for a reason that the page names, and their logs from then on."""
+    """The systems differ for a reason that the page explains; from then on, their logs differ."""
 
 
 class Comparison:
@@ -73,7 +73,7 @@ class Comparison:
                 self._report(seed, configs, operations, found)
             else:
                 pairs.append((seed, index, pair))
-        # Where a log starts is written from time to time, and at a clean stop.
+        # Log start offsets are written from time to time, and at a clean stop.
         is_clean = self._topics % 2 == 0
         for system in self._systems:
             system.restart(is_clean)
@@ -143,7 +143,7 @@ class Comparison:
         operations: tuple[Operation, ...],
         found: tuple[str, tuple[Outcome, Outcome]],
     ) -> None:
-        """Shrink a sequence that fails, and note it."""
+        """Shrink a sequence that fails, and report it."""
         last = [found]
 
         def fails(fewer: tuple[Operation, ...]) -> bool:
@@ -173,14 +173,14 @@ def _both_refuse(operation: Operation, outcomes: tuple[Outcome, Outcome]) -> boo
 
 
 def _is_known(operation: Operation, outcomes: tuple[Outcome, Outcome]) -> bool:
-    """Whether the page names the reason of this difference."""
+    """Whether this is a known difference, which the page explains."""
     ours, theirs = outcomes
     match operation:
         case Produce(batches=[Batch(is_transactional=True)]):
             # A refused batch of the transaction had a lower sequence.
             return (ours[0], theirs[0]) == (0, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         case ListOffsets(time) if time >= 0:
-            # Its search ends in a segment of which the records were deleted.
+            # Apache Kafka's search ends in a segment whose records were deleted.
             return bool(theirs[1] == -1 and ours[1] >= 0)
     return False
 

@@ -1,4 +1,4 @@
-"""Operations on one partition, and how a seed draws a sequence of them.
+"""Operations on one partition, and sequences of them that a seed draws.
 
 An operation names no id that a broker assigns: producers are numbers, offsets are shares of the
 log. So the same sequence runs on any broker.
@@ -80,7 +80,7 @@ class ProduceOld(NamedTuple):
 
 
 class InitProducer(NamedTuple):
-    """InitProducerId; with `keeps` it names the id and epoch that the producer has."""
+    """InitProducerId; with `keeps`, it has the current id and epoch of the producer."""
 
     producer: int
     keeps: bool
@@ -125,13 +125,13 @@ class Fetch(NamedTuple):
 
 
 class ReadAll(NamedTuple):
-    """All records, by as many fetches as that takes."""
+    """Fetch all records, with as many requests as needed."""
 
     isolation_level: int
 
 
 class DescribeProducers(NamedTuple):
-    """The producers that the partition's leader remembers."""
+    """DescribeProducers."""
 
 
 class EpochEnd(NamedTuple):
@@ -182,7 +182,7 @@ def sequence(seed: int) -> tuple[Operation, ...]:
                 case EndTransaction(producer, epoch_shift=0):
                     open_transactions.discard(producer)
                 case InitProducer(producer) if producer in open_transactions:
-                    # Apache Kafka aborts the transaction, and fences who keeps its epoch.
+                    # Apache Kafka aborts the transaction, and fences producers that keep the epoch.
                     operation = InitProducer(producer, keeps=False)
                     open_transactions.discard(producer)
             drawn.append(operation)
@@ -190,8 +190,10 @@ def sequence(seed: int) -> tuple[Operation, ...]:
 
 
 def readings(are_whole: bool = True) -> tuple[Operation, ...]:
-    """Operations that read everything of a partition. If not `are_whole`, they leave out what
-    Apache Kafka forgets or keeps, other than kafkapy, when a log without records is loaded.
+    """Operations that read everything of a partition.
+
+    Without `are_whole`, they leave out state that Apache Kafka and kafkapy treat differently when
+    they load a log without records.
     """
     offsets = (ListOffsets(time, level, 7) for time in (EARLIEST, LATEST) for level in (0, 1))
     records = (ReadAll(level) for level in (0, 1))
@@ -235,7 +237,7 @@ def _transaction(random: Random) -> list[Operation]:
         steps.append(AddPartition(producer, shift))
     for _ in range(random.randint(0, 3)):
         batch = _batch(random)
-        # Apache Kafka lets a batch of a later epoch spoil the current one: later ones are refused.
+        # A batch of a later epoch makes Apache Kafka refuse later batches of the current epoch.
         batch = batch._replace(is_transactional=True, epoch_shift=min(0, batch.epoch_shift))
         first_version = ZSTD_VERSION if batch.codec is Codec.ZSTD else 3
         steps.append(Produce(producer, (batch,), random.randint(first_version, 11)))
@@ -249,7 +251,7 @@ def _produce(random: Random) -> Produce:
     count = random.choice((1, 1, 1, 1, 1, 1, 1, 0, 2))
     batches = tuple(_batch(random) for _ in range(count))
     if count > 1:
-        # Apache Kafka takes the first batch and drops a damaged one behind it; kafkapy refuses.
+        # Apache Kafka appends the first batch and drops a damaged second one; kafkapy refuses both.
         batches = tuple(each._replace(damage="") for each in batches)
     return Produce(producer, batches, random.randint(3, 11), random.choice((-1, -1, 1)))
 

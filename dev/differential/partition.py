@@ -1,4 +1,4 @@
-"""One partition of a broker, to which operations are applied; each has an outcome to compare."""
+"""Applies operations to one partition of a broker; each operation has an outcome to compare."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ class Partition:
         self.has_refused = False
 
     def over(self, wire: Wire) -> None:
-        """Go on over another connection, after a restart."""
+        """Continue over another connection, after a restart."""
         self._wire = wire
 
     def label(self, producer_id: int) -> str:
-        """The producer of an id, and which of its ids this is."""
+        """The label of a producer id: its producer, and the number of the id."""
         return self._labels.get(producer_id, "unknown")
 
     def apply(self, operation: Operation) -> Outcome:
-        """The outcome of an operation. A passing error is tried again."""
+        """Apply an operation, again after a transient error. Returns its outcome."""
         outcomes: list[Outcome] = []
 
         def is_final() -> bool:
@@ -124,7 +124,7 @@ class Partition:
         data = b"".join(
             encode(batch, self._now_ms, producer, sequence) for batch in operation.batches
         )
-        # A name is sent with transactional batches only, as clients do.
+        # As in clients, only a request with transactional batches has a transactional id.
         is_transactional = any(batch.is_transactional for batch in operation.batches)
         name = self._id_of(number) if is_transactional and number in TRANSACTIONAL else None
         outcome = self._produced(data, operation.version, operation.acks, name)
@@ -239,7 +239,7 @@ class Partition:
             replica_id=-1, isolation_level=operation.isolation_level, topics=[topic]
         )
         [found] = self._wire.ask(request, operation.version).topics[0].partitions
-        # Only a control batch is newer than the run: its time is the broker's.
+        # Only a control batch is newer than the run: the broker sets its time.
         newest = min(found.timestamp, self._now_ms + 1)
         if operation.time == MAX_TIMESTAMP and newest == _NO_TIMESTAMP:
             return found.error_code, newest
@@ -257,7 +257,7 @@ class Partition:
         if is_bounded:
             # How many batches fit depends on the compressor.
             return *offsets, rows[:1]
-        # A fetch ends with its segment, and Apache Kafka rolls for batches that it refuses, too.
+        # A fetch ends with its segment, and Apache Kafka also rolls for batches that it refuses.
         _, _, aborted, more = self._read_on(found, level, operation.version)
         return *offsets, found.last_stable_offset, aborted, (*rows, *more)
 
@@ -270,8 +270,8 @@ class Partition:
         return *head, (*rows, *more)
 
     def _read_on(self, found: Any, level: int, version: int) -> Outcome:
-        """The error, high watermark, aborted transactions and batches of the fetches that follow
-        one."""
+        """Fetch the rest after one fetch. Returns the error, high watermark, aborted transactions
+        and batches."""
         rows: list[Outcome] = []
         aborted = set(self._aborted(found))
         while found.records and not found.error_code:
@@ -294,8 +294,9 @@ class Partition:
         return found
 
     def _aborted(self, found: Any) -> tuple[tuple[str, int], ...]:
-        """Aborted transactions below the last stable offset. Apache Kafka lists later ones too, and
-        each in the order of its end.
+        """Aborted transactions below the last stable offset, sorted.
+
+        Apache Kafka also lists later ones, in the order in which the transactions ended.
         """
         return tuple(
             sorted(

@@ -1,4 +1,4 @@
-"""Shrinking of a sequence that fails: what can be left out is."""
+"""Shrinks a sequence that fails: removes items that the failure does not need."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tests.harness.processes.wire import Wire
 _OF_GROUPS: Final = 0
 _OF_TRANSACTIONS: Final = 1
 
-# Nothing happens by itself: an operation is all that changes a log.
+# No background task changes a log: only operations do.
 _SETTINGS: Final = {
     "log.cleaner.enable": "false",
     "log.retention.check.interval.ms": "3600000",
@@ -66,7 +66,7 @@ class System:
 
     @staticmethod
     def _has_groups(wire: Wire) -> bool:
-        """Whether the coordinator has read its log, which is one partition's."""
+        """Whether the coordinator has loaded its log, which has one partition."""
         [group] = wire.ask(DescribeGroupsRequest(groups=["any"]), 5).groups
         return bool(group.error_code == 0)
 
@@ -111,7 +111,7 @@ class System:
         self.wire = self._connect()
 
     def _expect_no_registration(self) -> None:
-        """Wait for the end of the session: Apache Kafka does not start before."""
+        """Wait for the end of the session: Apache Kafka cannot start before."""
         if self._zookeeper is None:
             return
         client = KazooClient(self._zookeeper.bootstrap_servers)
@@ -125,7 +125,7 @@ class System:
     def on_disk(
         self, topic: str, partition: int, label: Callable[[int], str]
     ) -> list[tuple[str, tuple[Any, ...]]]:
-        """The names of a log's segments, and what they hold."""
+        """The names of a log's segments, and their batches."""
         directory = self._log_dir / f"{topic}-{partition}"
         files = sorted(directory.glob("*.log"))
         return [(path.name, observed(path.read_bytes(), label)) for path in files]

@@ -45,8 +45,11 @@ class Found(NamedTuple):
 
 
 class Course:
-    """One sequence on both systems. It is over at a difference, or where the systems elect
-    different leaders: Apache Kafka takes any member, by a hash."""
+    """One sequence on both systems.
+
+    It ends at a difference, or when the systems elect different leaders: Apache Kafka elects any
+    member, by a hash.
+    """
 
     def __init__(self, operations: Sequence[Operation], pair: tuple[Group, Group]) -> None:
         self.operations = operations
@@ -56,26 +59,29 @@ class Course:
         self._may_end_pending = _may_end_pending(operations)
 
     def compare(self, number: int, operation: Operation) -> None:
-        """Look at what a step did."""
+        """Compare the outcomes of a step."""
         outcomes = self.pair[0].arrived(), self.pair[1].arrived()
         if self.pair[0].leader != self.pair[1].leader:
-            self.is_over = True  # and only the leader's answer has the members
+            self.is_over = True  # only the leader's answer has the members
         elif outcomes[0] != outcomes[1]:
             if not self._is_known(operation):
                 self.found = Found(f"operation {number}, {operation}", outcomes)
             self.is_over = True
 
     def _is_known(self, operation: Operation) -> bool:
-        """Whether the page names the reason of a difference: Apache Kafka keeps a group whose last
-        offsets were pending and are deleted until the transaction ends, and has such offsets again
-        after a restart; kafkapy keeps an expired offset while another one is pending."""
+        """Whether this is a known difference, which the page explains.
+
+        If the last offsets of a group were pending and are deleted, Apache Kafka keeps the group
+        until the transaction ends, and has these offsets again after a restart. kafkapy keeps an
+        expired offset while another one is pending.
+        """
         return self._may_end_pending and isinstance(
             operation, Describe | ListStates | DeleteGroup | DeleteOffsets | FetchOffsets
         )
 
 
 def _may_end_pending(operations: Sequence[Operation]) -> bool:
-    """Whether a deletion, or a commit that expires at once, comes after one in a transaction."""
+    """Whether a deletion, or a commit that expires at once, follows a commit in a transaction."""
     is_pending = False
     for operation in operations:
         match operation:
@@ -105,7 +111,7 @@ class GroupComparison:
                 system.create(topic, PARTITIONS, {})
 
     def block(self, seeds: Sequence[int], is_clean: bool) -> None:
-        """Run the sequences of seeds at a time; both brokers restart before the last look."""
+        """Run the sequences of all seeds at once; both brokers restart before the last readings."""
         asyncio.run(self._block(seeds, is_clean))
 
     async def _block(self, seeds: Sequence[int], is_clean: bool) -> None:
@@ -134,7 +140,7 @@ class GroupComparison:
     def _restart(self, is_clean: bool) -> None:
         for system in self._systems:
             system.stop(is_clean)
-        for system in reversed(self._systems):  # sessions would end while the slower one starts
+        for system in reversed(self._systems):  # sessions must not expire while the slower starts
             system.start()
 
     def _course(self, operations: Sequence[Operation], activity: Activity) -> Course:
@@ -144,7 +150,7 @@ class GroupComparison:
         return Course((*operations, *readings()), (ours, theirs))
 
     async def _run(self, courses: Sequence[Course], activity: Activity) -> None:
-        """Run the steps before time passes, the passing of time, and the steps after it."""
+        """Run all courses up to their `Pass`, then the `Pass`, then the steps after it."""
         lengths = [len(course.operations) for course in courses]
         first = [_until_pass(course.operations) for course in courses]
         second = [min(end + 1, length) for end, length in zip(first, lengths, strict=True)]
@@ -183,7 +189,7 @@ class GroupComparison:
         return course.found
 
     async def _again(self, seed: int, course: Course) -> None:
-        """Run a sequence that differs again, alone, and shrink it."""
+        """Repeat a sequence that differs, alone, and shrink it if it differs each time."""
         operations = sequence(seed)
         for _ in range(_TIMES):
             found = await self._alone(operations)
@@ -208,7 +214,7 @@ class GroupComparison:
 
 
 def _until_pass(operations: Iterable[Operation]) -> int:
-    """The number of operations before the passing of time, or of all."""
+    """The number of operations before the `Pass`, or of all operations if there is none."""
     number = -1
     for number, operation in enumerate(operations):
         if isinstance(operation, Pass):

@@ -1,4 +1,4 @@
-"""Connections whose answers come when they come: a join waits for others."""
+"""Connections with asynchronous answers: the answer to a join waits for other members."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ QUIET_S: Final = 0.12
 
 
 class Activity:
-    """When a request was sent, or an answer came, on any connection."""
+    """The time of the last request or answer on any connection."""
 
     def __init__(self) -> None:
         self._last_s = 0.0
 
     def note(self) -> None:
-        """Something happens now."""
+        """Record a request or an answer now."""
         self._last_s = asyncio.get_running_loop().time()
 
     async def quiet(self) -> None:
-        """Wait until nothing has happened for a while."""
+        """Wait until no connection has been active for QUIET_S."""
         loop = asyncio.get_running_loop()
         while (left_s := self._last_s + QUIET_S - loop.time()) > 0:
             await asyncio.sleep(left_s)
@@ -47,7 +47,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request waits for its answer: the broker reads no other meanwhile."""
+        """Whether a request is in flight: the broker reads no other one meanwhile."""
         return bool(self._waiting)
 
     def ask(self, request: Any, version: int) -> asyncio.Future[Any]:
@@ -62,7 +62,7 @@ class Connection(asyncio.BufferedProtocol):
         return future
 
     def close(self) -> None:
-        """Close; what still waits gets no answer."""
+        """Close the connection; requests in flight get no answer."""
         if self._transport is not None:
             self._transport.close()
 

@@ -1,4 +1,4 @@
-"""One group on one broker, to which operations are applied; each has an outcome to compare."""
+"""Applies operations to one group on one broker; each operation has an outcome to compare."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Group:
         self._producer: tuple[int, int] | None = None
 
     async def over(self, servers: str) -> None:
-        """Go on with a broker that was started again."""
+        """Continue with a broker that was restarted."""
         await self.close()
         self._servers = servers
         self._connections, self._former, self._arrived = {}, [], []
@@ -110,7 +110,7 @@ class Group:
 
     @property
     def leader(self) -> int:
-        """The leader that the last join named; -1 before."""
+        """The number of the leader that the last join named; -1 before the first."""
         leaders = (m for m in self._members.values() if m.is_leader)
         return max(leaders, key=lambda m: m.generation, default=Member(_NOBODY)).number
 
@@ -155,7 +155,7 @@ class Group:
     # connections
 
     async def _connection(self, number: int) -> Connection:
-        """A connection on which nothing is waited for."""
+        """A connection without a request in flight; a busy one is replaced."""
         found = self._connections.get(number)
         if found is not None and not found.is_busy:
             return found
@@ -200,7 +200,7 @@ class Group:
         return STATIC.get(number) if version >= first else None
 
     def _who(self, member_id: str) -> str:
-        """A member id as a member's number."""
+        """The number of the member with an id, which the broker assigned."""
         return str(self._numbers.get(member_id, member_id and "somebody"))
 
     async def _join(self, operation: Join) -> None:
@@ -290,7 +290,7 @@ class Group:
         return "heartbeat", (await self._ask(number, request, version)).error_code
 
     async def _pass(self, operation: Pass) -> None:
-        """Wait for a while; the last heartbeat of each living member is an outcome."""
+        """Wait for _PASS_S; the last heartbeat of each member in `alive` is an outcome."""
         loop = asyncio.get_running_loop()
         end_s = loop.time() + _PASS_S
         last: dict[int, Outcome] = {}
@@ -442,7 +442,7 @@ class Group:
         return "end", ended.error_code, "no markers"
 
     async def _settled(self, request: Any, version: int) -> Any:
-        """An answer that does not pass with time."""
+        """Repeat a request until its answer is not a transient error; returns the answer."""
         found = None
         for _ in range(_ATTEMPTS):
             found = await self._ask(_NOBODY, request, version)

@@ -1,4 +1,4 @@
-"""Operations on one classic group, and how a seed draws a sequence of them.
+"""Operations on one classic group, and sequences of them that a seed draws.
 
 An operation names no id that a broker assigns: members are numbers. So the same sequence runs on
 any broker.
@@ -35,8 +35,11 @@ class Join(NamedTuple):
 
 
 class Sync(NamedTuple):
-    """SyncGroup; member -1 is the present leader. `assigned` are the members that get something;
-    `is_named` tells whether the request has the right protocol, or no protocol (None)."""
+    """SyncGroup; member -1 is the current leader.
+
+    `assigned` are the members that get an assignment; `is_named` is whether the request has the
+    right protocol, or no protocol (None).
+    """
 
     member: int
     version: int
@@ -64,7 +67,7 @@ class Leave(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """OffsetCommit of a member, or of nobody (-1)."""
+    """OffsetCommit of a member, or without a member (-1)."""
 
     member: int
     version: int
@@ -108,7 +111,7 @@ class ListStates(NamedTuple):
 
 
 class CommitInTransaction(NamedTuple):
-    """AddOffsetsToTxn and TxnOffsetCommit, of a member, or of nobody (-1)."""
+    """AddOffsetsToTxn and TxnOffsetCommit, of a member, or without a member (-1)."""
 
     member: int
     version: int
@@ -124,7 +127,7 @@ class EndTransaction(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """Time passes, in which only some members send heartbeats: the others expire."""
+    """Time passes while only some members send heartbeats: the others expire."""
 
     alive: tuple[int, ...]
 
@@ -221,7 +224,7 @@ def _rebalance(random: Random) -> list[Operation]:
 
 
 def _joins(random: Random, member: int, is_plain: bool = False) -> list[Operation]:
-    """A join as clients send it: twice where the first is answered with a member id."""
+    """JoinGroup as clients send it: twice if the first answer only assigns a member id."""
     version = random.choice((0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 9))
     if member in STATIC:
         version = max(5, version)
