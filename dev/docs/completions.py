@@ -1,4 +1,4 @@
-"""completions/ holds what `kafkapy completion show` prints: for packages, and for a look at it."""
+"""Writes the output of `kafkapy completion show` to completions/, for packages and readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def files() -> dict[str, str]:
 
 
 def main() -> int:
-    """Write the files, or with --check say which are not what they should be."""
+    """Write the files, or print the stale ones with --check. Returns the exit status."""
     check = sys.argv[1:] == ["--check"]
     DIRECTORY.mkdir(exist_ok=True)
     stale = []

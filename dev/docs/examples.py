@@ -1,4 +1,4 @@
-"""The examples of every command, for docs/reference/commands.md: those of its help."""
+"""The examples in the help of every command, for docs/reference/commands.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A layered drawing of a graph without loops: each node above all that it leads to."""
+"""A layered drawing of a graph without cycles: each node is above all nodes that it leads to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reachable(edges: Edges, start: str) -> set[str]:
 
 
 def reduced(edges: Edges) -> dict[str, list[str]]:
-    """The edges that no longer path implies."""
+    """The edges that are not implied by a longer path."""
     return {
         node: sorted(
             target
@@ -46,7 +46,7 @@ def floors(edges: Edges) -> dict[str, int]:
         for node in edges:
             for target in edges[node]:
                 floor[target] = max(floor[target], floor[node] + 1)
-    # A node that nothing leads to stands just above what it leads to.
+    # A node without incoming edges is just above the nodes that it leads to.
     led_to = {target for targets in edges.values() for target in targets}
     for node in edges:
         if node not in led_to and edges[node]:
@@ -118,13 +118,13 @@ def _across(floor: Mapping[str, int], chains: Mapping[Edge, list[str]]) -> dict[
 
 
 def _mean(name: str, beside: Mapping[str, list[str]], place: Mapping[str, float]) -> float:
-    """Beside what it is joined to, and a little towards the middle, which holds all together."""
+    """Mean position of the joined nodes, a little nearer to the middle, to keep nodes together."""
     wish = fmean(place[other] for other in beside[name]) if beside[name] else place[name]
     return wish * (1 - PULL)
 
 
 def _spread(row: list[str], wished: Mapping[str, float], place: dict[str, float]) -> None:
-    """Put a row where its nodes wish to be, in its order, without overlaps."""
+    """Place the nodes of a row near their wished positions, in its order, without overlaps."""
     from_left, from_right = dict(wished), dict(wished)
     for before, name in pairwise(row):
         apart = (_width(before) + _width(name)) / 2 + GAP
@@ -148,6 +148,6 @@ def _curve(chain: list[str], place: Mapping[str, float], boxes: Mapping[str, Box
 
 
 def _bend(x1: float, y1: float, x2: float, y2: float) -> str:
-    """On from one floor to the next, vertical at both ends."""
+    """A curve from one floor to the next, vertical at both ends."""
     middle = (y1 + y2) / 2
     return f" C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"

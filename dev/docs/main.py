@@ -92,12 +92,12 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def refreshed(text: str) -> str:
-    """The document with every generated block made anew."""
+    """The document with every generated block brought up to date."""
     return BLOCK.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[3]}", text)
 
 
 def documents() -> Iterator[tuple[Path, str | None]]:
-    """Every document as it is to be; None: it is not to be there."""
+    """Every document and its text; None if the document must not exist."""
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         yield path, refreshed(path.read_text())
     pages = man_pages.pages()
@@ -106,7 +106,7 @@ def documents() -> Iterator[tuple[Path, str | None]]:
 
 
 def write(check: bool) -> int:
-    """Write what is out of date, or name it; the exit status."""
+    """Write stale documents, or with `check` print their names. Returns the exit status."""
     stale = []
     for path, text in documents():
         if text == (path.read_text() if path.exists() else None):
@@ -125,11 +125,11 @@ def write(check: bool) -> int:
 
 
 def build_site(directory: Path, settings: Path = ROOT / "mkdocs.yml") -> int:
-    """Build the site from docs/, with MkDocs; the exit status. A dead link is an error."""
-    # Not --quiet: with it MkDocs does not see its own warnings, and --strict passes.
+    """Build the site from docs/ with MkDocs. A dead link is an error. Returns the exit status."""
+    # Not --quiet: with it, MkDocs does not count its own warnings, and --strict passes.
     command = ["mkdocs", "build", "--strict", "--config-file", str(settings)]
     command += ["--site-dir", str(directory.absolute())]
-    # The theme advertises its successor, on every build.
+    # The theme prints a notice about its successor on every build.
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "true"}
     done = subprocess.run(
         [sys.executable, "-m", *command],

@@ -1,7 +1,7 @@
 """man/man1: a manual page for kafkapy and for each command, from their definitions.
 
-The wheel installs them to share/man/man1 (pyproject.toml), where man looks for whatever is on the
-PATH; `man -M man kafkapy-topics` shows one from here. Written and checked by scripts/docs.
+The wheel installs them to share/man/man1 (pyproject.toml), where man finds the pages of programs on
+the PATH; `man -M man kafkapy-topics` shows one from here. Written and checked by scripts/docs.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def page(command: Command[Any]) -> str:
 
 
 def root_page() -> str:
-    """The page of kafkapy itself: what commands there are."""
+    """The page of kafkapy itself, with the list of commands."""
     lines = [*_head("kafkapy", "Kafka for Python people: brokers and the ops toolbox")]
     lines += [".SH SYNOPSIS", ".B kafkapy", "\\fICOMMAND\\fR [\\fIOPTION\\fR ...]"]
     lines += [".SH DESCRIPTION"]
@@ -115,11 +115,11 @@ def _items(items: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _sentence(text: str) -> str:
-    """A line of running text; one that begins like a request of roff is kept from being one."""
+    """A line of running text; escaped if it starts like a roff request."""
     escaped = _text(text)
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 
 
 def _text(text: str) -> str:
-    """Backslashes and minus signs as they are."""
+    """Text with backslashes and minus signs escaped."""
     return text.replace("\\", "\\e").replace("-", "\\-")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dev.report import ROOT, table
 
 MISTAKES: Final = ROOT / "tests" / "data" / "mistakes.toml"
-# Readers see the addresses of an example for those of the tests.
+# The page shows example addresses instead of those of the tests.
 SHOWN: Final = {
     "{plain}": "localhost:9092",
     "{dead}": "localhost:9099",
@@ -23,7 +23,7 @@ SHOWN: Final = {
 
 
 def mistakes() -> list[dict[str, Any]]:
-    """The table."""
+    """The rows of the table."""
     rows: list[dict[str, Any]] = tomllib.loads(MISTAKES.read_text())["mistake"]
     return rows
 

@@ -180,7 +180,7 @@ def drawings() -> dict[Path, str]:
 
 
 def stale() -> dict[Path, str]:
-    """Those of `drawings` that are not on disk as they should be."""
+    """The drawings whose files are missing or out of date."""
     return {
         path: text
         for path, text in drawings().items()

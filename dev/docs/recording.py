@@ -42,7 +42,7 @@ SESSION: Final = (
     f"kafkapy consumer-groups {SERVER} --describe --group billing",
     "kafkapy server stop --log-dir data",
 )
-PAUSE_S = 1.2  # before each command: written into the recording, not waited for
+PAUSE_S = 1.2  # before each command, in the recording only
 PROMPT = "\x1b[1;32m$\x1b[0m "
 SAMPLE = ROOT / "kafkapy" / "tools" / "sample.log"
 QUERY: Final = (
@@ -52,12 +52,12 @@ QUERY: Final = (
 MONOSPACE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 MARGIN, LINE, CELL = 16.0, 18.0, (WIDTH - 32) / COLUMNS
 WORDS = re.compile(r"\S+(?: \S+)*")  # SVG shows several blanks as one
-# Not colours: the cursor, titles, modes.
+# Escape sequences other than colours: the cursor, titles, modes.
 OTHER_SEQUENCES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-ln-z]|\][^\x07\x1b]*(\x07|\x1b\\))")
 
 
 def record(path: Path) -> None:
-    """Run the session in an empty directory, and write what its terminal showed."""
+    """Run the session in an empty directory, and write the output of its terminal."""
     shown: list[tuple[float, str]] = []
     now = 0.0
     with tempfile.TemporaryDirectory(prefix="kafkapy-recording-") as directory:
@@ -74,7 +74,7 @@ def record(path: Path) -> None:
 
 
 def run_on_terminal(command: str, directory: str) -> Iterator[tuple[float, str]]:
-    """A command on a terminal: what it writes, and the seconds since its start.
+    """Run a command on a terminal. Yields the seconds since its start, and its output.
 
     Raises:
         CalledProcessError: it failed.
@@ -102,7 +102,7 @@ def run_on_terminal(command: str, directory: str) -> Iterator[tuple[float, str]]
 
 
 def _read(terminal: int) -> bytes:
-    """The next output; empty once nobody has the other end open."""
+    """The next output; empty once all processes have closed the other end."""
     try:
         return os.read(terminal, 65536)
     except OSError as error:
@@ -112,14 +112,14 @@ def _read(terminal: int) -> bytes:
 
 
 class Shown(NamedTuple):
-    """A line of the terminal, and when it was complete."""
+    """A line of the terminal, and the time at which it was complete."""
 
     at: float
     text: str
 
 
 def _lines(path: Path) -> list[Shown]:
-    """A recording as lines: it only ever appends."""
+    """The lines of a recording, whose session only appends."""
     lines: list[Shown] = []
     rest = ""
     for event in path.read_text().splitlines()[1:]:
@@ -131,8 +131,8 @@ def _lines(path: Path) -> list[Shown]:
 
 
 def rendered(path: Path) -> str:
-    """A recording as SVG: its lines appear when they were written, or are simply there where
-    nothing is animated."""
+    """A recording as SVG. Its lines appear at the times at which they were written; without
+    animation, all are visible."""
     lines = _lines(path)
     height = 2 * MARGIN + LINE * len(lines)
     parts = [
@@ -156,7 +156,7 @@ def rendered(path: Path) -> str:
 
 
 def _spans(decoder: AnsiDecoder, line: str, y: float) -> Iterator[str]:
-    """The words of a line, each element where the grid of the terminal has it."""
+    """The words of a line as SVG elements, at their places in the grid of the terminal."""
     if not line:
         return
     column = 0
@@ -172,7 +172,7 @@ def _spans(decoder: AnsiDecoder, line: str, y: float) -> Iterator[str]:
 
 
 def _attributes(style: Style) -> str:
-    """Weight and colour."""
+    """SVG attributes of the weight and the colour."""
     found = ' font-weight="bold"' if style.bold else ""
     if style.color is not None and style.color.type is not ColorType.DEFAULT:
         found += f' fill="{style.color.get_truecolor(DEFAULT_TERMINAL_THEME).hex}"'

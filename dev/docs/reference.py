@@ -1,6 +1,6 @@
 """Generated parts of docs/reference: flags of the commands, configs, and metrics.
 
-Each comes from the one declaration that the code uses itself; `scripts/docs` puts them into the
+Each is generated from the declaration that the code itself uses; `scripts/docs` puts them into the
 pages.
 """
 
@@ -171,7 +171,7 @@ def _change(name: str) -> str:
 
 
 def beginning(text: str) -> str:
-    """The first sentences of Kafka's text, without its HTML: one, and more while they are short."""
+    """The first sentences of Kafka's text, without HTML: one, and more while they are short."""
     plain = html.unescape(re.sub(r"<[^>]+>", "", text.replace("%n", " ")))
     sentences = re.split(r"(?<=[.:])\s+(?=[A-Z])", " ".join(plain.split()))
     kept = sentences.pop(0)
@@ -181,5 +181,5 @@ def beginning(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text as a cell of a table takes it."""
+    """Text escaped for a cell of a table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -20,8 +20,8 @@ _LINK: Final = re.compile(r"(?<=\]\()([^)#\s]+)")
 
 
 def on_config(config: Any) -> Any:
-    """List every decision, and the measurements behind it, in the navigation: the directories are
-    the lists."""
+    """Add every decision, and the measurements behind it, to the navigation, from the
+    directories."""
     for section in config["nav"]:
         if isinstance(section, dict) and "Decisions" in section:
             section["Decisions"] = ["decisions/README.md", *_numbered("decisions")]

@@ -27,7 +27,7 @@ class Box(NamedTuple):
 
 
 class Drawing:
-    """A picture of `WIDTH`, as high as what it holds."""
+    """A picture of width `WIDTH`. Its height depends on its parts."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -60,7 +60,7 @@ class Drawing:
         self.text(box.x, box.y + 4.5, text, "middle")
 
     def heading(self, text: str) -> float:
-        """A heading below all so far. Returns the y of what may follow it."""
+        """Add a heading below the other parts. Returns the y below it."""
         y = self._bottom + 30
         self._parts.append(
             f'<text x="20" y="{y:.1f}" font-size="16" font-weight="bold">{escape(text)}</text>'

@@ -1,8 +1,8 @@
 """Every tool and flag of Apache Kafka 3.9 beside ours: the tables of docs/reference/tools.md.
 
 Kafka's side is tests/data/tools/kafka-flags.json (`scripts/conformance --record-flags`). Ours is
-the table of commands, found through the drop-in names in scripts/bin. What we do not take needs a
-reason in tests/data/tools/not-served.toml; a reason that nothing needs is a complaint too.
+the table of commands, found through the drop-in names in scripts/bin. Words that we do not take
+need a reason in tests/data/tools/not-served.toml; an unneeded reason is a complaint too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CLASS: Final = re.compile(r"^  [\w.*]*\.(\w+)\*?\) command=([\w-]+)", re.MULTIL
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why a whole script, or words of one that we have, are not served."""
+    """Reasons why whole scripts, or words of scripts that we have, are not served."""
 
     scripts: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -60,14 +60,14 @@ class Tool:
         return [word for word in self.theirs if word not in self.ours]
 
     def added(self) -> list[str]:
-        """Flags of ours that Kafka's tool does not have, but for those of every command."""
+        """Flags that Kafka's tool does not have, except those of every kafkapy command."""
         known = {word.lstrip("-") for word in self.theirs}
         mine = {word for word in self.ours - COMMON if re.match("--..", word)}
         return sorted(word for word in mine if word[2:] not in known)
 
 
 def theirs(parts: Iterable[Mapping[str, Any]], *, by_verb: bool = False) -> tuple[str, ...]:
-    """The words and flags of a script, each once; `by_verb` keeps what belongs to which word."""
+    """The words and flags of a script, each once; with `by_verb`, flags follow their word."""
     found: dict[str, None] = {}
     for part in parts:
         prefix = " ".join(part["words"])
@@ -78,7 +78,7 @@ def theirs(parts: Iterable[Mapping[str, Any]], *, by_verb: bool = False) -> tupl
 
 
 def ours(command: Command[Any], verb: str = "") -> frozenset[str]:
-    """The words that a command takes, or one verb of it; a flag may have one dash or two."""
+    """The words that a command or one of its verbs takes; flags with one dash and with two."""
     verbs = command.operand_choices()
     flags = {
         dashes + name
@@ -91,13 +91,13 @@ def ours(command: Command[Any], verb: str = "") -> frozenset[str]:
 
 
 def verbs_of(spec: OptionSpec, verbs: Sequence[str]) -> list[str]:
-    """The verbs that a flag is for, as its help begins (`start, stop: ...`); [] if all."""
+    """The verbs that have a flag, from the start of its help (`start, stop: ...`); [] if all."""
     head = spec.help.partition(":")[0].split(", ")
     return [word for word in head if word in verbs]
 
 
 def refused_by(command: Command[Any]) -> dict[str, str]:
-    """Why, by flag as Kafka's help writes it."""
+    """Reasons for refusals, by the flag as Kafka's help writes it."""
     return {("-" if len(name) == 1 else "--") + name: why for name, why in command.refused.items()}
 
 
