@@ -1,9 +1,9 @@
-"""The fuzzer's broker, its clients, and the process that measures how long others wait for it.
+"""The fuzzer's broker, its clients, and the process that measures the delays of other clients.
 
-A second process sends a small request again and again on a connection of its own, and notes for
-each how long the answer took. On a busy machine that alone says little. So it notes as well how
-long it and the broker's event loop waited for a processor, which is left out, and how much
-processor time the broker used meanwhile, which is the most that it is to blame for.
+A second process sends a small request again and again on a connection of its own, and measures the
+time to each answer. On a busy machine, this time alone says little. So the process also measures
+how long it and the broker's event loop waited for a processor, which is subtracted, and how much
+processor time the broker used meanwhile, which is the most that it can have delayed others.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def new_broker(directory: Path, is_guarded: bool) -> BrokerProcess:
 
 
 class Client:
-    """A plain connection, logged in if the broker wants that."""
+    """A connection without TLS, logged in if the broker requires it."""
 
     def __init__(self, port: int, user: str | None) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S)
@@ -115,8 +115,8 @@ class Client:
             self.ask(encode_request(SaslAuthenticateRequest(auth_bytes=token), 2, 1, "fuzz"))
 
     def ask(self, frame: bytes, limit_s: float = LIMIT_S) -> bytes | None:
-        """The answer's frame; None if the broker closed the connection or did not answer in time,
-        after which the connection is of no use."""
+        """The answer's frame; None if the broker closed the connection or did not answer in time:
+        then the connection cannot be used any more."""
         try:
             self._socket.settimeout(limit_s)
             self._socket.sendall(frame)
@@ -139,8 +139,8 @@ class Client:
 
 
 def make_topics(port: int, user: str | None) -> list[Uuid]:
-    """Create the topics that the requests name, where they are missing, and share groups of them.
-    Returns the ids of the topics."""
+    """Create the missing topics of the requests, and share groups of the topics. Returns the ids
+    of the topics."""
     rows = [
         CreatableTopic(
             name=name,

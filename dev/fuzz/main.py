@@ -39,7 +39,7 @@ SMALL_BYTES_MAX: Final = 1_000_000
 ADDRESS_SPACE_BYTES: Final = 6 << 30
 DELAY_LIMIT_S: Final = 0.1
 GROWTH_LIMIT_BYTES: Final = 200 << 20
-# How many of the requests are of which size, in percent.
+# Sizes in bytes, and the percentage of the requests with each size.
 SIZES: Final = ((300, 60), (4_000, 25), (60_000, 10), (SMALL_BYTES_MAX, 5))
 ANSWER_LIMIT_S: Final = 5.0
 AGAIN: Final = 3
@@ -58,7 +58,7 @@ _CONTROL: Final = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status."""
+    """Run the fuzzer. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
     parser.add_argument("--requests", type=int, default=100_000, metavar="N")
     parser.add_argument("--seed", type=int, default=2026, metavar="N")
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="a line for each request")
     parser.add_argument("--write", action="store_true", help="write docs/evidence/fuzzing.md")
     given = parser.parse_args(arguments)
-    # A request that makes the broker take all memory is to end the broker, not the machine.
+    # A request that makes the broker take all memory must end the broker, not the machine.
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))
     results = []
     for kind in given.broker or ("plain", "guarded"):
@@ -98,7 +98,7 @@ class Fuzzer:
         is_loud: bool = False,
         is_timed: bool = True,
     ) -> None:
-        """`is_timed` False: nothing is measured, and the bombs are small."""
+        """Without `is_timed`, nothing is measured, and the bombs are small."""
         self.result = Result(kind, seed)
         self._directory = directory
         self._is_guarded = kind == "guarded"
@@ -111,7 +111,7 @@ class Fuzzer:
         self._client: Client | None = None
 
     def run(self, count: int, apis: Sequence[ApiKey] = ()) -> None:
-        """Send so many requests, judge the broker, and stop it."""
+        """Send `count` requests, judge the broker, and stop it."""
         began_s = time.monotonic()
         with new_broker(self._directory, self._is_guarded) as self._broker:
             admin = USERS[0] if self._is_guarded else None
@@ -131,13 +131,13 @@ class Fuzzer:
 
     def _send_all(self, count: int, apis: Sequence[ApiKey]) -> None:
         pairs = [pair for pair in served_versions() if not apis or pair[0] in apis]
-        # What speaks for the controller comes last: a broker that believes it serves nobody.
+        # Requests of controllers come last: a broker that accepts one serves no clients any more.
         last = [pair for pair in pairs if pair[0] in _CONTROL]
         first = [pair for pair in pairs if pair not in last] or last
         for number in range(count):
             among = last if last and number >= count * 9 // 10 else first
             if among is first and number % TOPICS_EVERY == TOPICS_EVERY - 1:
-                # Requests have deleted some, and nothing is appended where no topic is.
+                # Requests have deleted some topics, and appends need topics.
                 user = USERS[0] if self._is_guarded else None
                 self._topic_ids = make_topics(self._broker.port, user)
             api, version = among[self._random.randrange(len(among))]
@@ -204,7 +204,7 @@ class Fuzzer:
             )
 
     def _again(self, request: Hostile, first: Ping) -> Ping:
-        """The same alone, some times: the least delay that it brings on is its own."""
+        """Repeat a request alone, AGAIN times. The least delay is the one that it causes."""
         least = first
         for _ in range(AGAIN):
             self._pinger.taken()
@@ -215,14 +215,14 @@ class Fuzzer:
         return least
 
     def _send_one(self, request: Hostile) -> float:
-        """Send it and wait for its answer; the processor time that the loop used meanwhile."""
+        """Send a request and wait for its answer. Returns the broker's processor time meanwhile."""
         before_s = used_seconds(self._broker.pid)
         if self._client is None:
             user = None
             if self._is_guarded:
                 user = USERS[self._random.random() < 0.7]
             self._client = Client(self._broker.port, user)
-        # The answer to the small one comes after that to the request, if that has one.
+        # The answer to the small request follows the answer to `request`, if that has one.
         answer = self._client.ask(request.frame + API_VERSIONS_V0, ANSWER_LIMIT_S)
         if answer is not None and not answer.startswith(b"\0\0\0\7"):
             answer = self._client.ask(b"", ANSWER_LIMIT_S)

@@ -1,4 +1,4 @@
-"""Writes docs/evidence/fuzzing.md: requests of the fuzzer, and the worst harm to another client."""
+"""Writes docs/evidence/fuzzing.md: the fuzzer's requests, and the worst delays of other clients."""
 
 from __future__ import annotations
 

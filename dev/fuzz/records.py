@@ -1,4 +1,4 @@
-"""Hostile record batches for the fuzzer: bombs of each codec and magic, lies, and message sets."""
+"""Hostile record batches for the fuzzer: bombs of all codecs and magics, wrong fields, old sets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOW_MS = 1_767_225_600_000
 def batch(
     payload: bytes, count: int, codec: Codec = Codec.NONE, last_delta: int | None = None
 ) -> bytes:
-    """A v2 batch with a true length and CRC, whatever its payload is."""
+    """A v2 batch with a correct length and CRC, whatever its payload is."""
     delta = count - 1 if last_delta is None else last_delta
     fields = BatchHeader(
         0, len(payload) + HEADER_SIZE - LOG_OVERHEAD, -1, MAGIC, 0, int(codec), delta,
@@ -43,7 +43,7 @@ def batch(
 
 @cache
 def null_records(count: int) -> bytes:
-    """So many records without key and value: 7 to 9 bytes each."""
+    """`count` records without key and value: 7 to 9 bytes each."""
     out = bytearray()
     for delta in range(count):
         body = bytearray(2)
@@ -56,7 +56,7 @@ def null_records(count: int) -> bytes:
 
 @cache
 def keyed_records(count: int) -> bytes:
-    """So many records with one key: those that a compacted topic takes."""
+    """`count` records with one key, which a compacted topic accepts."""
     out = bytearray()
     for delta in range(count):
         append_record(out, delta, 0, b"k", None, ())
@@ -65,8 +65,10 @@ def keyed_records(count: int) -> bytes:
 
 @cache
 def hostile_batches(scale: int = 1) -> tuple[tuple[str, bytes], ...]:
-    """(what it is, records of one partition), each within the size of one small request. With a
-    `scale` they are so many times smaller, for who has no ten seconds to make them."""
+    """(description, records of one partition), each within the size of one small request.
+
+    `scale` divides the sizes, for tests: records of full size take ten seconds to build.
+    """
     frame_bytes, many_records = FRAME_BYTES_MAX // scale, BOMB_RECORDS // scale
     zero_bytes = BOMB_BYTES // scale
     found: list[tuple[str, bytes]] = []
@@ -119,6 +121,6 @@ def legacy_sets(codec: Codec, magic: int, frame_bytes: int, many: int) -> list[t
 
 
 def numbered(one: bytes, count: int) -> bytes:
-    """`one` so many times, with the offsets 0, 1, ..."""
+    """`count` copies of `one`, with the offsets 0, 1, ..."""
     rest = one[8:]
     return b"".join([struct.pack(">q", offset) + rest for offset in range(count)])

@@ -1,7 +1,8 @@
 """Hostile but well-formed requests over every served API and version, from the protocol's schema.
 
-A seed decides every byte but the ids of topics. Each request has a *shape*: which of its arrays is
-huge, whether the rows of it are the same or all different, or which of its values are extreme.
+A seed decides every byte except the ids of topics. Each request has a *shape*: which of its arrays
+is huge, whether the rows of this array are the same or all different, or which of its values are
+extreme.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ NAMES: Final = (
 )  # fmt: skip
 _MARK: Final = b"s\x00\x00\x00\x00mark"
 _NUMBER_MARK: Final = b"\x5a\xa5\x5a\xa5"
-# What else would only wait, or make what stays: a cluster is as large as its clients make it.
+# Other values of these fields only wait, or create objects that stay: clients may do that.
 _VALUES: Final[dict[str, tuple[int, ...]]] = {
     "timeout_ms": (0, 1, 20, -1),
     "max_wait_ms": (0, 1, 20, -1),
@@ -60,12 +61,12 @@ _OF_RECORDS: Final = 0.6
 _OF_MANY_BATCHES: Final = 0.02
 _BATCHES_MAX: Final = 1000
 _LAST_VERSION_BY_NAME: Final = 12  # of Produce
-# Distinct names of these would make topics.
+# In these requests, distinct names would create topics.
 _MAKES_TOPICS: Final = (ApiKey.METADATA, ApiKey.CREATE_TOPICS)
 
 
 class Hostile(NamedTuple):
-    """One request: what it is, and its frame with the size prefix."""
+    """One request: its description, and its frame with the size prefix."""
 
     what: str
     api: ApiKey
@@ -91,7 +92,7 @@ def hostile_request(
     scale: int = 1,
     topic_ids: Sequence[bytes] = (),
 ) -> Hostile:
-    """The request of a seed, of about so many bytes where its shape is huge."""
+    """The request of a seed; its size is about `size_bytes` if it has a huge part."""
     random = Random(seed)
     if api == ApiKey.PRODUCE and random.random() < _OF_RECORDS:
         return hostile_records(random, min(version, _LAST_VERSION_BY_NAME), scale)
@@ -100,7 +101,7 @@ def hostile_request(
 
 
 def hostile_records(random: Random, version: int, scale: int) -> Hostile:
-    """A Produce request that is plain but for its records."""
+    """A Produce request that is plain except for its records."""
     topic = random.choice(("fuzz", "compact", "gzip", "lz4", "stamped"))
     # Clients of before Kafka 0.11 send message sets.
     batches = [row for row in hostile_batches(scale) if ("magic" in row[0]) == (version < 3)]
@@ -124,7 +125,7 @@ def hostile_records(random: Random, version: int, scale: int) -> Hostile:
 
 
 class _Maker:
-    """Writes one request, bytes by bytes: to encode a million objects would take a second."""
+    """Writes one request as bytes: encoding a million objects would take a second."""
 
     def __init__(
         self,
@@ -199,7 +200,7 @@ class _Maker:
         return b"".join(out)
 
     def tags(self) -> bytes:
-        """Unknown tagged fields: as many as fit where that is the shape."""
+        """Unknown tagged fields: as many as fit if that is the shape."""
         count = 2
         if self.shape == "tagged fields":
             count = self.random.choice((1, 100, 1024, 5000, max(1, self.room // 4)))

@@ -20,7 +20,7 @@ class Worst:
 
 @dataclass
 class Result:
-    """Of one run against one broker."""
+    """The result of one run against one broker."""
 
     broker: str
     seed: int
