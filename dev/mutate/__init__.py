@@ -1,1 +1,1 @@
-"""Mutation score of the simulator: production code that is broken on purpose must be found out."""
+"""Mutation score of the simulator: it must detect production code that is broken on purpose."""

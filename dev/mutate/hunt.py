@@ -1,6 +1,6 @@
-"""Runs one mutant, in a copy of the tree, until a seed of the simulator catches it; or its tests.
+"""Runs one mutant in a copy of the tree: seeds of the simulator until one catches it, or its tests.
 
-`python -m dev.mutate.hunt FIRST COUNT`, in such a copy, prints what it found as JSON.
+`python -m dev.mutate.hunt FIRST COUNT`, in the copy, prints its result as JSON.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ _SEED_LIMIT_S: Final = 240
 
 
 class Result(NamedTuple):
-    """`seeds` is how many were run; `checker` caught the mutant in the last of them, if any did; or
-    a test did, without a seed."""
+    """Result of a mutant.
+
+    `seeds` is the number of seeds that ran; `checker` caught the mutant in the last of them, and
+    is empty if none did. If tests ran, `seeds` is 0 and `checker` is the test that failed.
+    """
 
     mutant: Mutant
     seeds: int
@@ -46,7 +49,7 @@ class Result(NamedTuple):
 
 
 def hunt(mutant: Mutant, first: int, count: int) -> Result:
-    """Run seeds from `first` on. The checkout stays as it is. Raises Misfit."""
+    """Run seeds from `first` on, in a copy of the checkout. Raises Misfit."""
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kafkapy-mutant-") as folder:
         copy = Path(folder)
@@ -58,7 +61,7 @@ def hunt(mutant: Mutant, first: int, count: int) -> Result:
         end, start = first + count, first
         found = _judged(copy, start, count)
         while found["checker"] and _judged(ROOT, found["seed"], 1)["checker"]:
-            # The seed breaks a promise without the mutant too.
+            # The seed breaks a promise without the mutant, too.
             start = found["seed"] + 1
             if start == end:
                 found |= {"checker": "", "violation": ""}
@@ -82,8 +85,10 @@ def _judged(tree: Path, first: int, count: int) -> dict[str, Any]:
 
 
 def _test(mutant: Mutant, copy: Path, began_s: float) -> Result:
-    """Run the tests of a mutant. One is caught by a test that fails, not by one that cannot run, or
-    that fails without the mutant too."""
+    """Run the tests of a mutant.
+
+    A test catches the mutant if it fails; not if it cannot run, or fails without the mutant, too.
+    """
     for name in _TESTS:
         source = ROOT / name
         if source.is_dir():

@@ -18,7 +18,7 @@ from dev.mutate.mutant import Mutant, load
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status."""
+    """Run mutants. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__)
     parser.add_argument("--seeds", type=int, default=500, metavar="N", help="at most (500)")
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="N", help="the first")

@@ -17,8 +17,10 @@ class Misfit(Exception):
 
 
 class Mutant(NamedTuple):
-    """One edit of one file. `loses` says what users lose by it; `equivalent` why nobody can see it,
-    since another rule holds what this one does; `tests` which tests catch it, where seeds
+    """One edit of one file.
+
+    `loses` is what users lose by it. `equivalent` is the reason why the edit has no visible
+    effect: another rule guarantees the same. `tests` are the tests that catch it, where seeds
     rarely reach the code.
     """
 

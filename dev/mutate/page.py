@@ -38,7 +38,7 @@ production code; `hangs`, that a seed does not end.
 
 
 def write(results: Sequence[Result], mutants: Sequence[Mutant], path: Path = PAGE) -> None:
-    """Put the results into the page, beside those of other mutants that are still there."""
+    """Write the results to the page; rows of other mutants that still exist stay."""
     rows = _rows(path)
     rows |= {result.mutant.name: _cells(result) for result in results}
     judged = [mutant for mutant in mutants if not mutant.equivalent]
