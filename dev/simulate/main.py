@@ -28,7 +28,7 @@ _KAFKAPY: Final = Path(kafkapy.__file__).parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status."""
+    """Run seeds. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
     parser.add_argument("seed", type=int, nargs="?", help="replay this one, line by line")
     parser.add_argument("--seeds", type=int, default=200, metavar="N", help="how many to run (200)")
@@ -55,7 +55,7 @@ def replay(seed: int) -> int:
 
 
 def run_many(seeds: range, jobs: int) -> int:
-    """Run seeds on `jobs` processors and print a summary, of what was done if it is interrupted."""
+    """Run seeds on `jobs` processors and print a summary, also after an interrupt."""
     began_s = time.monotonic()
     summary = Summary()
     with ProcessPoolExecutor(jobs, initializer=_ignore_interrupts) as pool:
@@ -72,12 +72,12 @@ def run_many(seeds: range, jobs: int) -> int:
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C is for the process that counts."""
+    """Leave Ctrl-C to the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _with_progress(outcomes: Iterator[Outcome], total: int) -> Iterator[Outcome]:
-    """A line on a terminal that counts."""
+    """Yield the outcomes, and show their number on a terminal."""
     shown_s = time.monotonic()
     for done, outcome in enumerate(outcomes, 1):
         yield outcome
@@ -109,7 +109,7 @@ class Summary:
             self.reasons.update({reason.partition(":")[0] for reason in outcome.losses.values()})
 
     def text(self, wall_s: float) -> str:
-        """Lines for people."""
+        """The summary as lines of text."""
         lines = [
             f"{self.seeds} seeds, {self.simulated_s:.0f} simulated seconds in {wall_s:.0f} s:"
             f" {len(self.failed)} broke a promise",

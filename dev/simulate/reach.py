@@ -1,7 +1,7 @@
-"""Reach of the simulator: how often seeds come to the places that matter (`--reach`).
+"""Reach of the simulator: how often seeds reach the places that matter (`--reach`).
 
-Calls that count are inserted, at the places of `places.toml`, into a copy of the tree, in which
-`reach_seeds` runs.
+Calls that count are inserted at the places of `places.toml`, into a copy of the tree; `reach_seeds`
+runs in this copy.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def count(first: int, seeds: int, jobs: int) -> Counter[tuple[str, str]]:
 
 
 def report(first: int, seeds: int, jobs: int, writes: bool) -> int:
-    """Print the counts, or write the page; the exit status."""
+    """Print the counts, or write the page. Returns the exit status."""
     counts = count(first, seeds, jobs)
     wanted = expected()
     page = _page(counts, wanted, first, seeds)

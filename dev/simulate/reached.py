@@ -1,4 +1,4 @@
-"""Counts of what production code reached. `reach` inserts the calls, into a copy of the tree."""
+"""Counts of the places that production code reached. `reach` inserts the calls into a copy."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ COUNTS: Final[Counter[tuple[str, str]]] = Counter()
 
 
 def note(kind: str, name: str) -> None:
-    """A place was reached."""
+    """Count a place that was reached."""
     COUNTS[kind, name] += 1
 
 
 def note_if(is_so: object, kind: str, name: str) -> None:
-    """A place was reached, if it is so."""
+    """Count a place that was reached, if `is_so`."""
     if is_so:
         note(kind, name)
 
 
 def note_errors(response: Any) -> None:
-    """A client or broker was answered: count the error codes of the response."""
+    """Count the error codes of a response to a client or a broker."""
     if isinstance(response, list):
         for row in response:
             note_errors(row)
