@@ -40,8 +40,8 @@ README: Final = "README.md"
 CLONE: Final = "root/kafkapy"  # below the root of the machine
 MARK: Final = "KAFKAPY_DEBIAN"
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# The first process of the machine. It waits after the commands, so that what they left running can
-# be found: the kernel ends it together with this process.
+# The first process of the machine. It waits after the commands, so that processes that they left
+# running can be found: the kernel ends these together with the first process.
 FIRST: Final = f"""
 cd /{CLONE}
 {MARK}=$0 bash -euo pipefail /root/commands </dev/null >/root/printed 2>&1
@@ -61,7 +61,7 @@ TARGETS: Final = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
 
 
 def caches() -> Path:
-    """Directory of what is kept between runs."""
+    """Directory of the files that are kept between runs."""
     return Path.home() / ".cache"
 
 
@@ -78,12 +78,12 @@ def apt_settings(dump: str) -> list[str]:
 
 
 def pip_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables that tell pip where its index is, and which certificates it trusts."""
+    """Variables that name pip's index, and the certificates that pip trusts."""
     return {name: value for name, value in environment.items() if PIP_SETTINGS.fullmatch(name)}
 
 
 def settings_files() -> Iterator[tuple[Path, str]]:
-    """Files and directories of this machine that are copied, each with its place there."""
+    """Files and directories of this machine that are copied, each with its path in the other."""
     yield Path("/etc/resolv.conf"), "etc/resolv.conf"
     for path in CERTIFICATES:
         yield Path(path), path.removeprefix("/")
@@ -98,7 +98,7 @@ def tutorials() -> list[str]:
 
 
 def try_it() -> str:
-    """The README's commands for a look at it, without the test suite."""
+    """The README's commands to try kafkapy, without the test suite."""
     by = "dev/verify/newcomer.py"
     found = [block.text for block in blocks(README) if block.mark and block.mark["by"] == by]
     lines = "\n".join(found).splitlines()
@@ -161,7 +161,7 @@ class Machine:
         subprocess.run(["git", "clone", "-q", str(ROOT), str(self.root / CLONE)], check=True)
 
     def run(self, commands: str, *, network: bool) -> tuple[bool, str]:
-        """Run commands in a new shell; whether all succeeded and ended, and what they printed."""
+        """Run commands in a new shell. Returns whether all succeeded and ended, and the output."""
         mark, home = str(self.root), self.root / "root"
         (home / "commands").write_text(f"{commands}\n")
         (home / "printed").write_text("")
@@ -214,7 +214,8 @@ class Machine:
 
 
 def follow(machine: Machine, page: str, active: list[str]) -> str | None:
-    """Run the commands of a page; a message about the first that fails or prints something else."""
+    """Run a page's commands. Returns a message about the first that fails or prints something
+    else."""
     installs = installation(page)
     if installs:
         succeeded, printed = _timed(machine, f"{page}, install", [*active, *installs], True)

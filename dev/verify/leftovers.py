@@ -1,4 +1,4 @@
-"""Finds processes and files that a run left behind. The processes bear its mark."""
+"""Finds processes and files that a run left behind. An environment variable marks its processes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def outlives(pid: int, limit_s: float) -> bool:
 
 
 def main(mark: str, *temporary: str) -> int:
-    """Name the processes and the files that are left, and end the processes; 0 if there are none.
+    """Print and end the processes that are left, and print the files; returns 0 if none are left.
 
     `temporary` are directories that the run had as /tmp.
     """

@@ -59,7 +59,7 @@ class Before(NamedTuple):
 
 
 def clone(directory: Path) -> None:
-    """The HEAD of this checkout."""
+    """Clone the HEAD of this checkout."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["git", "clone", "-q", str(ROOT), str(directory)], check=True)
 
@@ -68,9 +68,9 @@ def succeeds(command: Sequence[str], directory: Path, home: Path, limit_s: float
     """Run a command of the README in a clone."""
     say(f"{directory}$ {shlex.join(command)}")
     environment = {**os.environ, "HOME": str(home), MARK: str(os.getpid())}
-    # What this environment has must not help; what pip has downloaded may.
+    # Packages of this environment must not be used; downloads of pip may.
     environment.setdefault("PIP_CACHE_DIR", str(real_home() / ".cache" / "pip"))
-    # pip runs rustc for its version. That of rustup makes a directory in the home if it has none.
+    # pip runs rustc for its version. rustup's rustc creates ~/.rustup if it does not exist.
     environment.setdefault("RUSTUP_HOME", str(real_home() / ".rustup"))
     for name in ("VIRTUAL_ENV", "PYTHONPATH", "XDG_CACHE_HOME"):
         environment.pop(name, None)
@@ -89,7 +89,7 @@ def succeeds(command: Sequence[str], directory: Path, home: Path, limit_s: float
 
 
 def real_home() -> Path:
-    """Where the JVM looks for it, whatever $HOME says."""
+    """The home directory of the user database, which the JVM uses instead of $HOME."""
     return Path(pwd.getpwuid(os.getuid()).pw_dir)
 
 

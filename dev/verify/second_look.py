@@ -1,10 +1,10 @@
 """A second look at tests that failed on real processes.
 
 `python -m dev.verify.second_look CACHE...`: each CACHE is a pytest cache directory of a run that
-failed. A test of real clusters, clients or Spark can lose a race with a busy machine; it is run
-once more, alone, and named either way, so
-that nothing passes unseen. What is pure (units, the simulator) fails the same way every time and
-gets no second look, and neither does a run with many failures.
+failed. A test of real clusters, clients or Spark can lose a race with a busy machine. It runs once
+more, alone, and its name is printed in any case, so that every failure is seen. Pure tests (units,
+the simulator) fail the same way every time and do not run again; neither do the tests of a run with
+many failures.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def failed_in(caches: list[Path]) -> list[str]:
 
 
 def deserves_another(failed: list[str]) -> bool:
-    """Whether these failures may be the machine's and not the code's."""
+    """Whether a busy machine may have caused these failures."""
     return 0 < len(failed) <= _MOST and all(test.startswith(_REAL) for test in failed)
 
 
 def main(caches: list[Path]) -> int:
-    """0 when every test that failed passes now."""
+    """Run the failed tests again. Returns 0 if all pass now, otherwise 1."""
     failed = failed_in(caches)
     if not deserves_another(failed):
         return 1
