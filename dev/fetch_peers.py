@@ -1,4 +1,4 @@
-"""The peers kafkapy is checked against: what is there, and fetching what is not.
+"""The peers that kafkapy is checked against: finds them, and fetches those that are missing.
 
 `ensure()` fetches (scripts/test, scripts/conformance); `missing()` only looks, so that a plain
 pytest never installs anything. The Python clients come with the extra `dev`.
@@ -28,7 +28,7 @@ from tests.harness.processes.apache_kafka import (
 KAFKAJS_PACKAGES = ("kafkajs@2", "kafkajs-snappy@1")
 JAVA_SOURCE = report.ROOT / "tests" / "conformance" / "java_peers" / "Peer.java"
 GO_SOURCES = report.ROOT / "tests" / "conformance" / "go_peers"
-# The KDC, kadmin.local, kinit, what the extra `kerberos` is built with, and what kcat logs in with.
+# The KDC, kadmin.local, kinit, headers to build the extra `kerberos`, and kcat's SASL plug-in.
 KERBEROS_PACKAGES = (
     *("krb5-kdc", "krb5-admin-server", "krb5-user", "libkrb5-dev"),
     "libsasl2-modules-gssapi-mit",
@@ -38,7 +38,7 @@ SHELLS = ("zsh", "fish")
 
 
 def kafkajs_dir() -> Path:
-    """Where kafkajs and its codec plug-ins live: outside the repository."""
+    """Directory of kafkajs and its codec plug-ins, outside the repository."""
     return cache_dir() / "kafkajs"
 
 
@@ -66,7 +66,7 @@ def java_peer() -> Path:
 
 
 def _built(name: str, *sources: Path) -> Path:
-    """Where what these sources are now is built."""
+    """Path of the build of these sources in their present state."""
     digest = hashlib.sha256()
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
@@ -83,7 +83,7 @@ def fetch_kcat() -> None:
 
 def fetch_kafkajs() -> None:
     if shutil.which("npm") is None:
-        raise Unavailable("npm is not installed")  # Debian's brings half a thousand packages
+        raise Unavailable("npm is not installed")  # Debian's package needs about 500 others
     directory = kafkajs_dir()
     directory.mkdir(parents=True, exist_ok=True)
     flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(directory)]
@@ -120,13 +120,13 @@ def fetch_java_peer() -> None:
 
 
 def has_kerberos() -> bool:
-    """Whether there can be a realm, and the library of its clients is there."""
+    """Whether the programs of a realm and the library of its clients are installed."""
     programs = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
     return all(map(kerberos_program, programs)) and find_spec("gssapi") is not None
 
 
 def kerberos_program(name: str) -> str | None:
-    """Where one is; those of the administrator are not on everybody's path."""
+    """Path of a program. Programs of administrators are not on the PATH of all users."""
     return shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
 
 
@@ -138,7 +138,7 @@ def fetch_kerberos() -> None:
 
 
 def has_shells() -> bool:
-    """Whether all shells are there that the completions are for."""
+    """Whether all shells with completions are installed."""
     return all(map(shutil.which, SHELLS))
 
 
@@ -172,7 +172,7 @@ OPTIONAL: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {
 
 
 def ensure(say: Callable[[str], None] = lambda _: None) -> dict[str, str]:
-    """Fetch what is not there; name -> why not, for those that cannot be had."""
+    """Fetch missing peers. Returns the reasons, by name, for those that are not available."""
     reasons = {}
     for name, (is_there, fetch) in OPTIONAL.items():
         if is_there():
@@ -188,7 +188,7 @@ def ensure(say: Callable[[str], None] = lambda _: None) -> dict[str, str]:
 
 
 def missing() -> dict[str, str]:
-    """name -> why, for each optional peer that is not on this machine. Fetches nothing."""
+    """The reason, by name, for each optional peer that is not on this machine. Fetches nothing."""
     known = json.loads(_reasons_file().read_text()) if _reasons_file().exists() else {}
     return {
         name: known.get(name, "not fetched yet: run scripts/test")

@@ -13,9 +13,11 @@ from tests.harness.processes.apache_kafka import cache_dir
 
 @contextmanager
 def saved(path: Path, size: tuple[float, float], rows: int = 1, columns: int = 1) -> Iterator[Any]:
-    """The axes to draw on (an array of them if there are several); saved at the end. `size` in
-    inches."""
-    # A second for who only asks for figures.
+    """The axes to draw on (an array of them if there are several); the figure is saved at the end.
+
+    `size` is in inches.
+    """
+    # The import takes a second, which callers without plots do not need.
     os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))  # not in ~/.config
     import matplotlib
 

@@ -1,4 +1,4 @@
-"""Documents made of measured parts: each part is replaced when it is measured again."""
+"""Documents of measured parts: a new measurement replaces its part."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def add_row(path: Path, title: str, row: Sequence[str]) -> None:
 def replace_rows(
     path: Path, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Rows of the table that is the part `## title`: those of the same first cell give way."""
+    """Put rows into the table of the part `## title`, in place of rows with the same first cell."""
     _, named, part = path.read_text().partition(f"## {title}\n")
     lines = part.partition("\n## ")[0].splitlines() if named else []
     old = [line[2:-2].split(" | ") for line in lines if line.startswith("| ")][2:]
