@@ -1,6 +1,6 @@
 """`scripts/bench --cores`: brokers on one machine, with a growing number of processes.
 
-  scripts/bench --cores [--quick] [--runs N] [--only WORD] [--json FILE] [--no-write]
+    scripts/bench --cores [--quick] [--runs N] [--only WORD] [--json FILE] [--no-write]
 
 The systems are kafkapy with 1, 2, 4 processes and so on up to the machine's cores (`kafkapy server
 start --processes`), and Apache Kafka 3.9 and 4 with one broker, which uses all cores that it has.

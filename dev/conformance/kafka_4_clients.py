@@ -120,7 +120,7 @@ def job(system: System, client: Client, count: int) -> Found:
     """Run one client, and check for lost, duplicated and reordered records, and the last commits.
 
     Raises:
-      AssertionError: a check failed.
+        AssertionError: a check failed.
     """
     topic = f"{client.name}-{client.protocol}"
     group, servers = f"{topic}-group", system.servers
