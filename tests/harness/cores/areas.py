@@ -1,4 +1,4 @@
-"""An area of handlers of which a test gives only the parts that it is about."""
+"""The handlers of one area, built from the parts that a test needs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from kafkapy.server.api.handler_table import Handlers
 
 
 def area(build: Callable[..., Handlers], **given: Any) -> Handlers:
-    """The handlers that `build` makes of `given`; the other parts do nothing."""
+    """The handlers that `build` makes from `given`; mocks replace the other parts."""
     names = inspect.signature(build).parameters
     return build(**{name: given.get(name, Mock()) for name in names})

@@ -26,7 +26,7 @@ def brokers(*ids: int, racks: Sequence[str] | None = None) -> list[BrokerPlace]:
 
 @st.composite
 def clusters(draw: st.DrawFn) -> tuple[dict[TopicPartition, tuple[int, ...]], list[BrokerPlace]]:
-    """A current assignment, and the brokers it shall be on: some new, some of the old ones gone.
+    """A current assignment and the target brokers: some are new, some old ones are missing.
 
     With racks, each has as many brokers as the others.
     """
@@ -45,21 +45,21 @@ def clusters(draw: st.DrawFn) -> tuple[dict[TopicPartition, tuple[int, ...]], li
 
 
 def loads(plan: Assignment, known: Iterable[BrokerPlace]) -> dict[int, int]:
-    """Replicas by broker."""
+    """Number of replicas by broker."""
     counted = Counter(b for replicas in plan.values() for b in replicas)
     return {broker.broker_id: counted[broker.broker_id] for broker in known}
 
 
 def copies(before: Assignment, after: Assignment) -> int:
-    """Replicas that have to be copied."""
+    """Number of replicas that must be copied."""
     return sum(len(set(after[tp]) - set(before[tp])) for tp in after)
 
 
 def fewest_copies(current: Assignment, ids: Sequence[int]) -> int:
-    """The least that any plan without racks copies to even out replicas over brokers.
+    """The least number of copies with which a plan without racks balances replicas over brokers.
 
-    A flow of least cost from partitions to brokers, found path by path (Bellman-Ford): slow, and
-    nothing like the planner.
+    It is a minimum-cost flow from partitions to brokers, computed path by path (Bellman-Ford):
+    slow, and independent of the planner's algorithm.
     """
     total = sum(map(len, current.values()))
     share, more = divmod(total, len(ids))
@@ -86,7 +86,7 @@ def fewest_copies(current: Assignment, ids: Sequence[int]) -> int:
 
 
 def _augment(edges: list[list[int]], source: int, sink: int) -> int:
-    """Send one unit the cheapest way; its cost."""
+    """Send one unit along the cheapest path. Returns its cost."""
     distance, came_by = {source: 0}, {}
     changed = True
     while changed:

@@ -12,8 +12,8 @@ T = TypeVar("T", str, int)
 
 
 def counting_comparisons(kind: type[T]) -> Any:
-    """A type of its own, of values as `kind` has them; its `times` is how often they were compared
-    for equality."""
+    """A new subtype of `kind`, whose `times` is the number of comparisons of its values for
+    equality."""
 
     class Compared(kind):  # type: ignore[misc,valid-type]
         times = 0
@@ -36,7 +36,7 @@ def calls(work: Callable[[], object]) -> Counter[str]:
         elif event == "c_call":
             counted[argument.__qualname__] += 1
 
-    # What the collector finds is the past's: its callbacks are not this work's.
+    # The garbage collector handles earlier objects: its callbacks are not part of this work.
     gc.disable()
     sys.setprofile(count)
     try:

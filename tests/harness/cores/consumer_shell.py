@@ -1,4 +1,4 @@
-"""A group coordinator with a pretend shell and topics, and members that behave as clients do."""
+"""A group coordinator with a fake shell and fake topics, and members that behave like clients."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def topic_id(number: int) -> Uuid:
 
 
 class FakeTopics:
-    """Topics that a test makes; a new id for each. Regular expressions are Python's."""
+    """Topics that a test creates, each with a new id. Regular expressions are Python's."""
 
     def __init__(self) -> None:
         self.is_known = True
@@ -85,8 +85,11 @@ _REPLICATED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 
 class ConsumerShell(GroupShell):
-    """With one topic `t` of four partitions. An append that fails leaves nothing in the log, but
-    for one that is not replicated in time: a new leader may cut it away."""
+    """A group shell with one topic `t` of four partitions.
+
+    A failed append leaves nothing in the log, unless it was only not replicated in time: a new
+    leader may truncate these records.
+    """
 
     def __init__(self, config: GroupConfig | None = None) -> None:
         self.topics = FakeTopics()
@@ -140,7 +143,7 @@ class ConsumerShell(GroupShell):
         return consumer
 
     def fail_over(self, kept: int | None = None) -> None:
-        """Another coordinator takes over, with nothing but the log, or so many records of it."""
+        """Another coordinator takes over and loads the log, or its first `kept` records."""
         if kept is not None:
             assert kept >= self.replicated
             del self.log[kept:]
@@ -149,7 +152,7 @@ class ConsumerShell(GroupShell):
 
 
 class FakeConsumer:
-    """One client: joins, revokes what it must at once, and says so with its next heartbeat."""
+    """One client: joins, revokes partitions at once, and reports this in its next heartbeat."""
 
     def __init__(
         self,
@@ -183,7 +186,7 @@ class FakeConsumer:
         return request
 
     def beat(self, *, is_lost: bool = False) -> ConsumerHeartbeatResult:
-        """Heartbeat, and do what the answer says; one that is lost it never sees."""
+        """Send a heartbeat, and process the answer unless it is lost."""
         result = self.shell.ask(self.shell.coordinator.consumer_heartbeat, self.request())
         assert isinstance(result, ConsumerHeartbeatResult)
         if is_lost:
@@ -193,9 +196,9 @@ class FakeConsumer:
         return result
 
     def take(self, result: ConsumerHeartbeatResult) -> None:
-        """Do what an answer says."""
+        """Process an answer."""
         if result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-            self.is_told = False  # it asks again
+            self.is_told = False  # its next heartbeat has all fields
             return
         if result.error is not ErrorCode.NONE:
             self.take_nothing_for_granted()
@@ -206,7 +209,7 @@ class FakeConsumer:
             self.owned = result.assignment
 
     def take_nothing_for_granted(self) -> None:
-        """Lose all that it knows, as a process that starts again."""
+        """Reset the state, as in a process that restarts."""
         self.epoch, self.owned, self.is_told = 0, NOTHING, True
 
     def leave(self, epoch: int = -1) -> ConsumerHeartbeatResult:
@@ -224,7 +227,7 @@ class FakeConsumer:
 
 
 class FakeClassicMember:
-    """A client of the classic protocol: eager, or cooperative. The leader shares the topics out."""
+    """A client of the classic protocol: eager, or cooperative. The leader assigns partitions."""
 
     def __init__(self, shell: ConsumerShell, topics: Iterable[str], protocol: str) -> None:
         self.shell = shell
@@ -245,7 +248,7 @@ class FakeClassicMember:
         }
 
     def beat(self) -> None:
-        """Do the next thing: see to an answer, or heartbeat, or join."""
+        """Take the next step: process an answer, send a heartbeat, or join."""
         if self._waits_for is not None:
             if (result := self.shell.replies.get(self._waits_for)) is not None:
                 self._waits_for = None
@@ -305,7 +308,7 @@ class FakeClassicMember:
                 self._join()
 
     def _shares(self, result: JoinGroupResult) -> dict[str, bytes]:
-        """Owned partitions stay where they are; the others go round."""
+        """Assignments: owned partitions stay with their members, others are assigned in turn."""
         known = self.shell.topics.known
         wants = {row.member_id: read_subscription(row.metadata) for row in result.members}
         shares: dict[str, dict[str, set[int]]] = {member_id: {} for member_id in wants}
@@ -323,7 +326,7 @@ def packed(name: str) -> bytes:
 
 
 def settle(consumers: Iterable[FakeConsumer | FakeClassicMember], rounds: int = 12) -> None:
-    """Heartbeats in turn, until nothing moves any more."""
+    """Send `rounds` heartbeats of each member in turn, enough for a stable assignment."""
     everybody = [*consumers]
     for _ in range(rounds):
         for consumer in everybody:
@@ -331,7 +334,7 @@ def settle(consumers: Iterable[FakeConsumer | FakeClassicMember], rounds: int = 
 
 
 def facts(group: ConsumerGroup) -> tuple[object, ...]:
-    """All that the records of a group say, and what follows from them."""
+    """The state of a group that its records determine."""
     return (
         group.epoch,
         group.target_epoch,

@@ -1,8 +1,8 @@
 """Brokers with their controllers over one ZooKeeper in memory, stepped by hand.
 
-What a controller sends is written down in `sent` as lines of text, and, unless the test answers
-itself, answered with success, as a healthy broker does. Brokers remember which replicas they hold,
-and a broker can be told to die after any of its steps: a write to ZooKeeper or a command sent.
+Commands of a controller are recorded in `sent` as lines of text. They are answered with success,
+as by a healthy broker, unless the test answers them. Brokers remember their replicas. A broker can
+be set to die after any of its steps: a write to ZooKeeper or a command sent.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from tests.harness.cores.znodes import run, server
 
 
 def topic_id(number: int) -> Uuid:
-    """A topic id that is easy to know again."""
+    """A topic id that is easy to recognize."""
     return Uuid(number.to_bytes(16, "big"))
 
 
 class Died(Exception):
-    """A broker's process ended in the middle of what it did."""
+    """A broker's process ended in the middle of its work."""
 
 
 class SteppedZooKeeper(MemoryZooKeeper):
-    """A session that tells of each write, after it."""
+    """A session that calls `on_write` after each write."""
 
     def __init__(self, ensemble: MemoryServer, on_write: Callable[[], None]) -> None:
         super().__init__(ensemble)
@@ -73,7 +73,7 @@ class SteppedZooKeeper(MemoryZooKeeper):
 
 
 class Broker:
-    """One broker: its session, its controller and queue, and the commands sent to anyone by it."""
+    """One broker: its session, its controller and event queue, and the commands that it sends."""
 
     def __init__(self, cluster: Cluster, broker_id: int, rack: str | None) -> None:
         self.cluster = cluster
@@ -92,7 +92,7 @@ class Broker:
         )
         self.metadata = MetadataCache()
         self.broker_epoch = -1
-        # The replicas on its disks, with the leader epoch it was last told (-1: not in this life).
+        # Replicas on its disks, with the last leader epoch received (-1: none since the start).
         self.replicas: dict[TopicPartition, int] = {}
         self.steps = 0
         self.dies_after: int | None = None
@@ -107,7 +107,7 @@ class Broker:
         self.events.append(Startup())
 
     def restart(self) -> None:
-        """A new process: it knows nothing, begins a new session and starts."""
+        """Start a new process, which has no state, with a new session."""
         self.metadata = MetadataCache()
         self.replicas = dict.fromkeys(self.replicas, -1)
         self.zookeeper.reconnect()
@@ -192,7 +192,7 @@ def _ids(ids: tuple[int, ...]) -> str:
 
 
 class Cluster:
-    """All of it. `settle` runs every controller until nothing is left to do."""
+    """The whole cluster. `settle` runs every controller until no event is left."""
 
     def __init__(self, *broker_ids: int, racks: dict[int, str] | None = None) -> None:
         self.clock = ManualClock()
@@ -233,7 +233,7 @@ class Cluster:
             assert steps < 10_000, "the controllers never come to rest"
 
     def step(self, broker: Broker) -> None:
-        """Handle one event of a broker, which may die of it."""
+        """Handle one event of a broker, which may die while it does so."""
         try:
             run(broker.controller.handle(broker.events.popleft()))
         except Died:
@@ -246,7 +246,7 @@ class Cluster:
         self.settle()
 
     def alter_isr(self, topic: str, isr: tuple[int, ...], partition: int = 0) -> None:
-        """The leader of a partition wishes for an ISR; the controller acts."""
+        """Propose an ISR as the leader of a partition, and run the controllers."""
         state = self.controller.context.leadership[TopicPartition(topic, partition)]
         wish = AlterPartitionItem(
             topic, topic_id(0), partition, state.leader_epoch, isr, 0, state.partition_epoch
@@ -255,7 +255,7 @@ class Cluster:
         self.submit(AlterPartition(state.leader, epoch, [wish], lambda _: None))
 
     def catch_up(self) -> None:
-        """Followers that live and know their leader's epoch catch up; leaders take them in."""
+        """Live followers with their leader's epoch catch up; leaders add them to the ISR."""
         while joined := [found for p in self._led() if (found := self._followers(p))]:
             for partition, isr in joined:
                 if self._followers(partition) == (partition, isr):
@@ -268,7 +268,7 @@ class Cluster:
     def _followers(
         self, partition: TopicPartition
     ) -> tuple[TopicPartition, tuple[int, ...]] | None:
-        """The ISR with those who could join; None if nobody could."""
+        """The ISR with the followers that could join it; None if there are none."""
         context = self.controller.context
         state = context.leadership.get(partition)
         if state is None or not context.has_partition(partition):
@@ -283,24 +283,24 @@ class Cluster:
         return (partition, (*state.isr, *joining)) if joining else None
 
     def kill(self, broker_id: int) -> None:
-        """A broker dies and everybody notices."""
+        """Kill a broker, and run the controllers."""
         self.brokers[broker_id].die()
         self.settle()
 
     def restart(self, broker_id: int) -> None:
-        """A broker comes back and everybody notices."""
+        """Restart a broker, and run the controllers."""
         self.brokers[broker_id].restart()
         self.settle()
 
     def create_topic(
         self, name: str, assignment: dict[int, tuple[int, ...]], number: int = 7
     ) -> None:
-        """Write a topic's znode and let the controller act."""
+        """Write a topic's znode, and run the controllers."""
         run(self.store.topics.create(TopicDescription(name, topic_id(number), assignment)))
         self.settle()
 
     def delete_topic(self, name: str) -> None:
-        """Ask for a topic's deletion and let the controller act."""
+        """Request a topic's deletion, and run the controllers."""
         run(self.store.requests.request_topic_deletion(name))
         self.settle()
 
@@ -310,7 +310,7 @@ class Cluster:
         return taken
 
     def take_of(self, *words: str) -> list[str]:
-        """Of what was sent since the last time, the lines with one of these words."""
+        """Of the lines sent since the last call, those with one of these words."""
         return [line for line in self.take() if any(word in line for word in words)]
 
     def state(self, topic: str, partition: int = 0) -> str:

@@ -1,4 +1,4 @@
-"""The two places where ZooKeeper clients of a test come from: memory, and a real server."""
+"""The two sources of ZooKeeper clients in tests: a tree in memory, and a real server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MemoryEnsemble:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Nothing outlives it."""
+        """Do nothing: everything is in memory."""
 
     async def connect(self) -> MemoryZooKeeper:
         return self._server.connect()

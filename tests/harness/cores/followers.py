@@ -19,10 +19,10 @@ from tests.harness.storage.partitions import TOPIC_ID
 
 
 class Follower:
-    """Broker `broker_id`, which follows the first `partitions` of topic `t` in one session.
+    """Broker `broker_id`, which follows the first partitions of topic `t` in one session.
 
-    `offsets` and `last_epochs` are what it asks with; `session` is (id, next epoch); `general`
-    counts the requests that the dispatcher saw.
+    `offsets` and `last_epochs` are those of its fetches; `session` is (id, next epoch);
+    `general_requests` counts the requests that the dispatcher handled.
     """
 
     def __init__(self, parts: Parts, broker_id: int = 2, partitions: int = 1) -> None:
@@ -44,7 +44,7 @@ class Follower:
         dispatcher.dispatch = counted  # type: ignore[method-assign]
 
     def begin(self) -> None:
-        """Make the session, and have its leader know what is asked often."""
+        """Create the session, after which the leader can answer on the fast path."""
         session_id = self.fetches(*range(len(self.offsets)), max_wait_ms=0).session_id
         assert session_id > 0
         self.session = (session_id, 1)
@@ -75,7 +75,7 @@ class Follower:
         )
 
     def send(self, *named: int, **terms: int) -> None:
-        """Fetch; whoever is answered looks with `answer`."""
+        """Send a fetch. `answer` returns its response, once there is one."""
         self.prepare(*named, **terms)()
 
     def prepare(self, *named: int, **terms: int) -> Callable[[], None]:
@@ -85,7 +85,7 @@ class Follower:
         return send
 
     def has(self, index: int, end_offset: int, last_epoch: int = 0) -> None:
-        """Its log of a partition ends there."""
+        """Set the end of the follower's log of a partition."""
         self.offsets[index], self.last_epochs[index] = end_offset, last_epoch
 
     def answer(self) -> FetchResponse | None:
@@ -97,7 +97,7 @@ class Follower:
         return decode_response(FetchResponse, self.version, sent[4:])[1]
 
     def fetches(self, *named: int, **terms: int) -> FetchResponse:
-        """Fetch what is answered at once."""
+        """Send a fetch, and return its answer, which must come at once."""
         self.send(*named, **terms)
         found = self.answer()
         assert found is not None
@@ -105,7 +105,7 @@ class Follower:
         return found
 
     def row(self) -> PartitionData:
-        """The one row of what has come since; the follower has appended it."""
+        """The only row of the response that was received since the last call."""
         found = self.answer()
         assert found is not None
         [topic] = found.responses

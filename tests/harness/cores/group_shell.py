@@ -1,4 +1,4 @@
-"""A group coordinator with a pretend shell: its clock, its log, and the replies it gives."""
+"""A group coordinator with a fake shell: a clock, a log, and the replies of the coordinator."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SUBSCRIBED_T = bytes.fromhex("0000 00000001 0001 74 ffffffff")
 
 
 class GroupShell:
-    """Makes every append at once, unless `held`; keeps each reply under its token."""
+    """Completes every append at once, unless `held`; stores each reply under its token."""
 
     def __init__(self, config: GroupConfig | None = None, *, load: bool = True) -> None:
         self.clock = ManualClock(0, WALL_MS)
@@ -105,14 +105,14 @@ class GroupShell:
     # Requests.
 
     def call(self, method: Callable[[int, Any, Any], Effects], request: Any) -> Any:
-        """The token of the request; its reply, if there is one yet, is in `replies`."""
+        """Send a request. Returns its token, under which `replies` gets the reply."""
         self._tokens += 1
         token = f"token-{self._tokens}"
         self.perform(method(self.now_ms, token, request))
         return token
 
     def ask(self, method: Callable[[int, Any, Any], Effects], request: Any) -> Any:
-        """The reply, which must come at once."""
+        """Send a request. Returns its reply, which must come at once."""
         return self.replies[self.call(method, request)]
 
     def join(self, member_id: str = "", group_id: str = "g", **fields: Any) -> Any:

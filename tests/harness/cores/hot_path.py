@@ -1,4 +1,4 @@
-"""One connection without a socket, and requests for it: what a broker does for each is counted."""
+"""One connection without a socket, and requests for it, to count a broker's work for each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Client:
         return send
 
     def asks(self, version: int, message: Message, kind: type[R]) -> R:
-        """Send a request that is answered at once; the answer."""
+        """Send a request that is answered at once. Returns the answer."""
         self.transport.sent = b""
         self.sends(version, message)()
         return decode_response(kind, version, self.transport.sent[4:])[1]

@@ -1,4 +1,4 @@
-"""Events at a broker with producers and followers: strategies of `path_worlds.Step`."""
+"""Strategies of `path_worlds.Step`: events at a broker with producers and followers."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ Round = tuple[list[int], dict[str, Any], bool, str]
 
 
 def fetch(which: int, rounds: list[Round]) -> Step:
-    """A follower goes on with its session, or asks what it should not; and then what it waits for
-    comes, or does not."""
+    """A follower continues its session, sometimes with an unusual fetch; then the records that it
+    waits for arrive, or do not."""
 
     def happen(world: World) -> None:
         for named, change, forgets, then in rounds:
@@ -173,7 +173,7 @@ def fetch(which: int, rounds: list[Round]) -> Step:
 
 
 def _append(world: World, index: int) -> None:
-    """Of another producer, acks=1."""
+    """Append as another producer, acks=1."""
     world.others.send(9, request("t", index, PLAIN, 1, None))
 
 

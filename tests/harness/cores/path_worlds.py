@@ -1,7 +1,7 @@
-"""One broker with fast paths and one without, to which the same things happen.
+"""Two worlds with the same events: one whose broker has fast paths, and one whose has none.
 
-A `World` is a broker's parts, its clients and followers; a `Step` changes it. `observed` is all
-that a client, a disk or an operator could see of it, so two worlds must always show the same.
+A `World` is a broker's parts, its clients and followers; a `Step` changes it. `observed` is the
+state that clients, disks and operators can see. It must always be equal in the two worlds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ FOLLOWERS: Final = (2, 3)
 
 
 class Client:
-    """One connection and what it was answered."""
+    """One connection and its answers."""
 
     def __init__(self, world: World, principal: str) -> None:
         self.world = world
@@ -88,14 +88,14 @@ class Client:
         self.world.guarded(lambda: self.connection.buffer_updated(len(data)))
 
     def hang_up(self) -> None:
-        """The connection ends; the next request makes another."""
+        """Close the connection, and open another."""
         if not self.transport.closing:
             self.transport.closing = True
             self.world.guarded(lambda: self.connection.connection_lost(None))
             self.open()
 
     def collect(self) -> list[bytes]:
-        """The whole answers that have come since."""
+        """The complete answers since the last call."""
         sent, self.transport.sent = self.transport.sent, b""
         found = []
         while sent:
@@ -117,12 +117,12 @@ class Follower:
         self.version = 17
 
     def hang_up(self) -> None:
-        """Its connection ends; a session lives longer, but it begins a new one."""
+        """Close the connection. The old session still exists, but the follower begins a new one."""
         self.client.hang_up()
         self.session = (0, 0)
 
     def take(self, answer: bytes) -> None:
-        """Append what an answer has, as a follower does."""
+        """Append the records of an answer, as a follower does."""
         _, response = decode_response(FetchResponse, self.version, answer[4:])
         if response.error_code:
             self.session = (0, 0)
@@ -138,7 +138,7 @@ class Follower:
 
 
 def _end_offset(records: bytes) -> int:
-    """The offset behind the first batch: a follower need not take all."""
+    """The offset after the first batch: a follower need not append all batches."""
     return int.from_bytes(records[:8], "big") + int.from_bytes(records[23:27], "big") + 1
 
 
@@ -174,7 +174,7 @@ class World:
         self.followers = [Follower(Client(self, "User:follower"), each) for each in FOLLOWERS]
 
     def _ask(self, question: Any, answered: Callable[[PartitionsResult], None]) -> None:
-        """The coordinator's part, by hand."""
+        """Answer in the place of the transaction coordinator."""
         error = self.coordinator_says
         result = PartitionsResult(errors=dict.fromkeys(question.partitions, error) if error else {})
         if error is ErrorCode.CONCURRENT_TRANSACTIONS:
@@ -183,7 +183,7 @@ class World:
             answered(result)
 
     def guarded(self, work: Callable[[], object]) -> None:
-        """Nothing may escape to the event loop: the client would never be answered."""
+        """Run `work`, and record an exception: in an event loop, the client would get no answer."""
         try:
             with _inside(self):
                 work()
@@ -200,7 +200,7 @@ class World:
         self.guarded(lambda: self.parts.tell(*rows, max_message_bytes=str(TOPIC_BYTES_MAX)))
 
     def require_in_sync(self, count: int) -> None:
-        """`min.insync.replicas` of the partitions that are there."""
+        """Set `min.insync.replicas` of the existing partitions."""
         for partition in self.parts.replicas.all_partitions():
             log = partition.log
             log.update_config(replace(log.config, min_insync_replicas=count))
@@ -209,7 +209,7 @@ class World:
         return self.parts.replicas.partitions.get(topic, {}).get(index)
 
     def allow(self, principal: str, name: str, *operations: Operation) -> None:
-        """These, of all that `principal` may do with a topic, a transaction or the cluster."""
+        """Allow `principal` only these operations on a topic, a transactional id or the cluster."""
         kinds = {CLUSTER_NAME: ResourceKind.CLUSTER, "x": ResourceKind.TRANSACTIONAL_ID}
         resource = ResourcePattern(kinds.get(name, ResourceKind.TOPIC), name, PatternType.LITERAL)
         others = {e for e in self.authorizer.acls.get(resource, ()) if e.principal != principal}
@@ -225,7 +225,7 @@ class World:
             self.parts.replicas.append("t", index, batch, 1, 9, AppendOrigin.COORDINATOR)
 
     def settle(self) -> None:
-        """Clients and followers take what they were answered since."""
+        """Clients and followers process the answers since the last call."""
         for client in (*self.clients, self.others):
             client.answered += client.collect()
         for follower in self.followers:
@@ -235,7 +235,7 @@ class World:
                 follower.take(answer)
 
     def observed(self) -> dict[str, Any]:
-        """All that could be seen of this broker now, but for the time that it took."""
+        """The visible state of this broker, except times."""
         everyone = [*self.clients, self.others, *(each.client for each in self.followers)]
         self.settle()
         answers = [client.answered for client in everyone]
@@ -293,7 +293,7 @@ _append = UnifiedLog.append_as_leader
 
 @contextlib.contextmanager
 def _inside(world: World) -> Iterator[None]:
-    """The next append fails as `world.fault` says; "the running loop" has the world's timers."""
+    """Make the next append fail with `world.fault`; "the running loop" has the world's timers."""
 
     def append(log: UnifiedLog, *args: Any, **named: Any) -> Any:
         fault, world.fault = world.fault, None
@@ -319,7 +319,7 @@ def has_fault(log: Any) -> Exception:
 
 
 def has_late_fault(log: Any) -> Exception:
-    """The record is in the log already."""
+    """A fault after the record was appended to the log."""
     return RuntimeError("a fault of ours")
 
 

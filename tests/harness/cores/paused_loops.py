@@ -1,4 +1,4 @@
-"""An event loop's timers by hand, for what asks the running loop for one."""
+"""Timers that a test fires, for code that uses the timers of the running event loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.harness.cores.server_parts import FakeTimers
 
 
 def fake_timers(monkeypatch: pytest.MonkeyPatch) -> FakeTimers:
-    """The timers of "the running loop" until the test ends; nothing else of it is there."""
+    """Replace the running event loop with an object that has only timers, until the test ends."""
     timers = FakeTimers()
     loop = SimpleNamespace(call_later=lambda delay_s, due: timers.call_later(delay_s, due))
     monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)

@@ -1,4 +1,4 @@
-"""Time and chance as tests decide them: the one place for the doubles of `kafkapy.common.ports`."""
+"""Fake time and fake randomness: the only doubles of `kafkapy.common.ports`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOW_MS = 1_700_000_000_000
 class ManualClock:
     """A clock that stands still until a test moves `now_ms`, its monotonic time.
 
-    Wall time is `wall_ahead_ms` later: not 0 where a test must see the two mixed up.
+    Wall time is `wall_ahead_ms` later: not 0 in tests that must detect that the two are mixed up.
     """
 
     def __init__(self, now_ms: int = NOW_MS, wall_ahead_ms: int = 0) -> None:
@@ -25,7 +25,7 @@ class ManualClock:
 
 
 class SeededRandom:
-    """Chance that a seed decides."""
+    """Random values that a seed determines."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)

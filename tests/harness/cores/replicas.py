@@ -26,7 +26,7 @@ TP = TopicPartition("t", 0)
 
 
 class ReplicaBroker:
-    """One broker: its log directory, its partition, and whom it follows."""
+    """One broker: its log directory, its partition, and its fetcher if it is a follower."""
 
     def __init__(self, broker_id: int, directory: Path) -> None:
         self.broker_id = broker_id
@@ -55,7 +55,7 @@ class ReplicaBroker:
 
 
 class ReplicaSet:
-    """Brokers 1..n and the controller's part, played by the test. Time is `now_ms`."""
+    """Brokers 1..n; the test acts as the controller. Time is `now_ms`."""
 
     def __init__(self, directory: Path, n: int) -> None:
         self.now_ms = 1_000_000
@@ -84,7 +84,7 @@ class ReplicaSet:
             partition.append_as_leader(batch(value=value.encode()), 1, self.now_ms, self.now_ms, 11)
 
     def fetch(self, follower: int) -> str:
-        """One round of a follower's fetching; what the leader's row said."""
+        """Run one fetch of a follower. Returns the leader's answer in words."""
         broker = self.brokers[follower]
         fetcher = broker.fetcher
         assert fetcher is not None, f"broker {follower} follows nobody"

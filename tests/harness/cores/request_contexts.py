@@ -7,5 +7,5 @@ from kafkapy.server.api.request_context import RequestContext
 
 
 def request_context(api_key: int, version: int) -> RequestContext:
-    """Of a client on this machine, on a plain listener."""
+    """The context for a client on this machine, on a plaintext listener."""
     return RequestContext(RequestHeader(api_key, version, 1, "test"), "127.0.0.1", "PLAINTEXT")

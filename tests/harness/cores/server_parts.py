@@ -73,7 +73,7 @@ WALL_AHEAD_MS = 1_700_000_000_000
 
 
 class FakeTimer:
-    """A timer that goes off when the test says so."""
+    """A timer that fires when the test fires it."""
 
     def __init__(self, delay_s: float, due: Callable[[], None]) -> None:
         self.delay_s = delay_s
@@ -85,7 +85,7 @@ class FakeTimer:
 
 
 class FakeTimers:
-    """`call_later` of an event loop, by hand."""
+    """`call_later` of an event loop; the test fires the timers."""
 
     def __init__(self) -> None:
         self._made: list[FakeTimer] = []
@@ -109,7 +109,7 @@ class FakeTimers:
 
 
 class FakeController:
-    """Writes down what this broker's controller is told."""
+    """Records the events for this broker's controller."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -198,7 +198,7 @@ class Parts:
         self.max_lag = 0
 
     def _transact(self) -> None:
-        """The parts of transactions; nobody answers for other brokers."""
+        """Create the parts of transactions; requests to other brokers get no answer."""
         config, clock = self.config, self.clock
         self.producer_ids: Any = FakeProducerIds()
         nodes = NodeClients(self.metadata, "PLAINTEXT", "1", request_timeout_ms=1000)
@@ -272,7 +272,7 @@ class Parts:
         }
 
     def dispatcher(self) -> Dispatcher:
-        """Serves these."""
+        """A dispatcher with these handlers."""
         return Dispatcher(
             handler_table.table(self.handlers(), self.authorization, True, self.metadata),
             self.metrics.requests,
@@ -283,7 +283,7 @@ class Parts:
         )
 
     def cluster_metrics(self) -> ClusterMetrics:
-        """Of this broker's controller, replicas and ZooKeeper session."""
+        """Metrics of this broker's controller, replicas and ZooKeeper session."""
         return ClusterMetrics(
             self.controller,
             self.replicas,
@@ -338,7 +338,7 @@ class Parts:
     def tell(
         self, *rows: LeaderAndIsrPartition, controller_epoch: int = 1, **overrides: str
     ) -> CommandResult:
-        """A LeaderAndIsr command; `overrides` are configs of all its topics."""
+        """Apply a LeaderAndIsr command; `overrides` are configs of all its topics."""
         configs = {name.replace("_", "."): value for name, value in overrides.items()}
         command = LeaderAndIsrCommand(1, controller_epoch, 1, list(rows))
         overrides = {row.topic: configs for row in rows}
@@ -360,7 +360,7 @@ class Parts:
         return self.lead(TRANSACTION_STATE_TOPIC, **state)
 
     def coordinate_elsewhere(self) -> None:
-        """The leadership of that partition moves to broker 2."""
+        """Move the leadership of the partition of `__consumer_offsets` to broker 2."""
         row = partition_state(2, (1, 2), None, 9, 9, GROUP_METADATA_TOPIC)
         assert not any(self.tell(row).partition_errors.values())
 

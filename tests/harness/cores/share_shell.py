@@ -1,4 +1,4 @@
-"""A group coordinator with members of a share group, and a pretend share coordinator."""
+"""A group coordinator with members of a share group, and a fake share coordinator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.harness.cores.consumer_shell import ConsumerShell
 
 
 class ShareShell(ConsumerShell):
-    """With one topic `t` of four partitions. Share partitions begin when `begin` is called."""
+    """A shell with one topic `t` of four partitions. `begin` initializes share partitions."""
 
     def member(self, member_id: str, *topics: str) -> ShareMember:
         """A member that has joined."""
@@ -24,7 +24,7 @@ class ShareShell(ConsumerShell):
         return self.coordinator.take_state_requests()
 
     def begin(self, error: ErrorCode = ErrorCode.NONE) -> None:
-        """The share coordinator answers."""
+        """Answer the requests as the share coordinator."""
         for request in self.requests():
             done = self.coordinator.share_states_initialized
             self.perform(done(self.now_ms, request, error))
@@ -37,7 +37,7 @@ class ShareShell(ConsumerShell):
 
 
 class ShareMember:
-    """One client."""
+    """One client of a share group."""
 
     def __init__(self, shell: ShareShell, member_id: str, topics: tuple[str, ...]) -> None:
         self.shell = shell
@@ -47,7 +47,7 @@ class ShareMember:
         self.assigned: Assignment = NOTHING
 
     def beat(self, epoch: int | None = None) -> ConsumerHeartbeatResult:
-        """Heartbeat, and take what the answer says."""
+        """Send a heartbeat, and apply the answer."""
         request = ShareHeartbeat(
             "g", self.member_id, self.epoch if epoch is None else epoch, client_id="c"
         )

@@ -55,7 +55,7 @@ class ZooKeeperDesk:
                     self.service.go_on(connection)
 
     def tick(self, passed_ms: int) -> None:
-        """Time passes, as the shell sees it: tick by tick."""
+        """Advance the clock tick by tick, as the shell does."""
         tick_ms = self.settings.tick_ms
         for _ in range(passed_ms // tick_ms):
             self.clock.now_ms += tick_ms
@@ -63,7 +63,7 @@ class ZooKeeperDesk:
             self.turn()
 
     def client(self, session: ConnectReply | None = None, timeout_ms: int = 30_000) -> Client:
-        """A connected client, with a new session or one to go on with."""
+        """A connected client, with a new session or an existing one."""
         made = Client(self)
         made.connect(session, timeout_ms)
         return made
@@ -77,7 +77,7 @@ class ZooKeeperDesk:
 
 
 class Client:
-    """One connection: requests with their replies, and the events that came."""
+    """One connection: requests with their replies, and the events that it received."""
 
     def __init__(
         self, desk: ZooKeeperDesk, address: str = "127.0.0.1", subject: str | None = None
@@ -120,7 +120,7 @@ class Client:
         return framed(requests.encode_request(self._xid, op, body))
 
     def call(self, op: OpCode, body: requests.Request = EmptyRequest()) -> Any:  # noqa: B008
-        """The body of the reply, or the error. Events that came before it are noted."""
+        """Send a request. Returns the body of the reply, or the error; records earlier events."""
         self.say(self.frame(op, body))
         return self.reply(op)
 
@@ -132,7 +132,7 @@ class Client:
         return ErrorCode(header.error) if header.error else body
 
     def heard(self) -> list[tuple[int, str]]:
-        """The events so far; then there are none."""
+        """The events since the last call."""
         while (frame := self._cutter.next_frame()) is not None:
             self._note(frame)
         events, self.events = self.events, []
@@ -148,7 +148,7 @@ class Client:
         return found.path if isinstance(found, replies.PathReply) else found
 
     def identities(self) -> list[tuple[str, str]]:
-        """Those that the server knows the client by."""
+        """The identities of the client on the server."""
         return [tuple(each) for each in self.call(OpCode.WHO_AM_I).identities]
 
     def exists(self, path: str, watch: bool = False) -> Any:

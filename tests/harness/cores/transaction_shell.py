@@ -1,4 +1,4 @@
-"""A transaction coordinator with a pretend shell: its clock, its log, its markers, its replies."""
+"""A transaction coordinator with a fake shell: its clock, its log, its markers, its replies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T1 = TopicPartition("t", 1)
 
 
 class TransactionShell:
-    """Makes every append at once, unless `held`; keeps decisions until `mark`ed, and each reply."""
+    """Completes every append at once, unless `held`; keeps markers until `mark`, and each reply."""
 
     def __init__(self, config: TransactionConfig | None = None, *, load: bool = True) -> None:
         self.clock = ManualClock(0, WALL_MS)
@@ -72,7 +72,7 @@ class TransactionShell:
             self.perform(self.coordinator.loaded_is_replicated(self.now_ms, 0, epoch))
 
     def restart(self, epoch: int = 2, *, replicated: bool = True) -> None:
-        """Another broker takes over, and has nothing but the log."""
+        """Another broker takes over, and loads the log."""
         self.held = None
         self.markers.clear()
         self.coordinator = self.new_coordinator()
@@ -94,7 +94,7 @@ class TransactionShell:
             self.perform(self.coordinator.repeat_with_producer_id(self.now_ms, token, again))
 
     def finish(self, append: Append, error: ErrorCode | None = None) -> None:
-        """The append gets its acks, or fails."""
+        """Complete an append, or fail it."""
         error = self.append_error if error is None else error
         if error is ErrorCode.NONE:
             self.log.extend(append.records)
@@ -109,7 +109,7 @@ class TransactionShell:
             self.finish(append, error)
 
     def mark(self, error: ErrorCode = ErrorCode.NONE) -> None:
-        """The leaders have answered every decision that was sent to them."""
+        """Answer all markers that were sent, in the place of the leaders."""
         sent, self.markers = self.markers, []
         for decision in sent:
             errors = dict.fromkeys(decision.partitions, error)
@@ -131,7 +131,7 @@ class TransactionShell:
         return self.ask(self.coordinator.init_producer_id, request)
 
     def begin(self, name: str = ID) -> Producer:
-        """The producer of a transactional id, which must be free to be it."""
+        """Initialize the producer of a transactional id, which must succeed."""
         result = self.init(name)
         assert isinstance(result, InitProducerIdResult)
         assert result.error is ErrorCode.NONE

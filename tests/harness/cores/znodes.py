@@ -1,4 +1,4 @@
-"""An in-memory ZooKeeper to test against, driven by hand: no event loop is needed."""
+"""An in-memory ZooKeeper for tests, which call it directly: no event loop is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that waits for nothing but memory."""
+    """The result of a coroutine that never suspends."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
@@ -45,8 +45,8 @@ class BytesRewrite:
 
 
 class BytesFile:
-    """A `JournalFile` in memory that can be told to fail, to have no room for another content, or
-    to tear its next append.
+    """A `JournalFile` in memory with faults: it can fail, have no room for another content, or
+    tear its next append.
     """
 
     def __init__(self, data: bytes = b"") -> None:

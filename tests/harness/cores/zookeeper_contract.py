@@ -40,7 +40,7 @@ class Client(ZooKeeper, Protocol):
 
 
 class Ensemble(Protocol):
-    """Where clients come from; it starts empty."""
+    """A source of clients of one tree, which starts empty."""
 
     async def connect(self) -> Client: ...
 
@@ -50,7 +50,7 @@ class Ensemble(Protocol):
 
 
 class Seen:
-    """A watch that remembers, and can be waited for."""
+    """A watch that records its events, and can wait for them."""
 
     def __init__(self) -> None:
         self.events: list[WatchEvent] = []
@@ -167,7 +167,7 @@ async def watches_fire_once(ensemble: Ensemble) -> None:
 
 
 async def watches_of_others(ensemble: Ensemble) -> None:
-    """A change made by another client arrives before anything read after it."""
+    """The event of another client's change arrives before anything that is read after it."""
     zk, other = await ensemble.connect(), await ensemble.connect()
     seen = Seen()
     await zk.children("/", seen)

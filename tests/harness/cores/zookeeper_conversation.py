@@ -1,7 +1,7 @@
-"""A conversation of every request of the protocol, and conversations that were recorded.
+"""A conversation with every request of the protocol, and recorded conversations.
 
-Recorded are frames as [connection, "client" or "server", hex or "end"]. `replayed` feeds what the
-client said to a service of ours and gives its answers in the same form.
+A recording is a list of frames: [connection, "client" or "server", hex or "end"]. `replayed` sends
+the client's frames to a service of ours, and returns its answers in the same form.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ def new_service(file: BytesFile) -> ZooKeeperService:
 
 
 def replayed(rows: Rows, service: ZooKeeperService | None = None) -> Rows:
-    """The same client's frames, with the answers of a new service of ours."""
+    """The same client's frames, with the answers of a service of ours (default: a new one)."""
     service = service or new_service(BytesFile())
     connections: dict[int, Any] = {}
     cutters: dict[int, FrameCutter] = defaultdict(lambda: FrameCutter(1 << 30))
@@ -325,7 +325,7 @@ def told(rows: Rows) -> dict[int, list[Any]]:
 
 
 def _ordered(rows: list[Any]) -> list[Any]:
-    """Events of session ends are those of one transaction about more than one parent."""
+    """Rows with sorted events of session ends, which are one transaction's, of several parents."""
     found: list[Any] = []
     for key, group in itertools.groupby(rows, lambda row: (row[0] == "event", row[1])):
         same = list(group)

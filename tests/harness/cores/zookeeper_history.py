@@ -1,9 +1,9 @@
-"""Judges of what the clients of a ZooKeeper server see.
+"""Checks of the frames that the clients of a ZooKeeper server receive.
 
-An observer judges one client, frame by frame: replies come in the order of the requests, zxids
+An observer checks one client, frame by frame: replies come in the order of the requests, zxids
 never go down, and no reply shows a change before the event of the client's watch for it. `replay`
-judges the writes of all clients: one after another in the order of their zxids, on a service of
-ours, they have the same replies.
+checks the writes of all clients: on a service of ours, one after another in the order of their
+zxids, they get the same replies.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Write(NamedTuple):
 
 
 def random_request(chance: random.Random, root: str) -> tuple[OpCode, Body]:
-    """Something to ask of a few nodes below the root."""
+    """A random request for one of a few nodes below the root."""
     op = chance.choice((*WRITES, OpCode.CREATE2, *READS, *READS))
     path, version = root + chance.choice(PATHS), chance.choice((-1, -1, 0, 1))
     if op in READS:
@@ -73,7 +73,7 @@ def _write(op: OpCode, path: str, version: int, chance: random.Random) -> Body:
 
 
 class Observer:
-    """One client: makes its frames, and judges those that it gets. It raises AssertionError."""
+    """One client: builds its frames and checks those of the server. Raises AssertionError."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -95,7 +95,7 @@ class Observer:
         return bool(self._sent) or not self._is_connected
 
     def hello(self) -> bytes:
-        """The first frame of a connection: the session goes on, if there is one."""
+        """The first frame of a connection. It resumes the session, if there is one."""
         assert not self._sent, f"client {self.number} waits for replies"
         self._is_connected = False
         known = self.session
@@ -112,14 +112,14 @@ class Observer:
         return encode(requests.HEADER, requests.RequestHeader(self._xid, op)) + encode(codec, body)
 
     def watches_again(self) -> bytes:
-        """The first request of a session that goes on: it sets the watches again."""
+        """The first request of a resumed session: it sets the watches again."""
         data = tuple(path for path, mzxid in self._data.items() if mzxid is not None)
         absent = tuple(path for path, mzxid in self._data.items() if mzxid is None)
         body = SetWatchesRequest(self.zxid, data, absent, tuple(self._children))
         return self.request(OpCode.SET_WATCHES, body)
 
     def received(self, frame: bytes) -> None:
-        """Judge a frame of the server."""
+        """Check a frame of the server."""
         if not self._is_connected:
             reply = CONNECT_REPLY.read(Reader(frame))
             assert reply.session_id, f"the session of client {self.number} is lost"
@@ -149,13 +149,13 @@ class Observer:
             self._children.pop(event.path, None)
 
     def _look(self, op: OpCode, body: Body, error: int, reply: Any) -> None:
-        """Compare what a reply says with what is watched, and note its own watch."""
+        """Check a reply against the watches, and record the watch that it sets."""
         if op in (OpCode.MULTI, OpCode.SET_WATCHES):
             return
         path = reply.path if op is OpCode.CREATE2 and not error else body.path
         stat: Stat | None = getattr(reply, "stat", None)
         is_gone = error == ErrorCode.NONODE or (op is OpCode.DELETE and not error)
-        # A missing parent is told of with the same code.
+        # A missing parent has the same error code.
         if stat is not None or (is_gone and op is not OpCode.CREATE2):
             self._compare(path, stat)
         if isinstance(body, WatchedRequest) and body.watch:
@@ -193,7 +193,7 @@ class Serial:
             self._send(observer.number, observer.hello())
 
     def write(self, number: int, op: OpCode, body: Body) -> Write:
-        """Do a write of a client."""
+        """Do a write of a client, and return it."""
         observer = self.observers[number]
         self._send(number, observer.request(op, body))
         return observer.writes[-1]
@@ -208,10 +208,10 @@ class Serial:
 
 
 def replay(observers: list[Observer], before: Iterable[tuple[OpCode, Body]]) -> int:
-    """Do all writes again in the order of their zxids, after those `before` that the first client
-    had done alone, and return how many there were.
+    """Repeat all writes in the order of their zxids. Returns their number.
 
-    Raises AssertionError for a reply that this order does not give.
+    `before` are earlier writes of the first client alone, which are repeated first. Raises
+    AssertionError for a reply that this order does not give.
     """
     serial = Serial(len(observers))
     for op, body in before:
