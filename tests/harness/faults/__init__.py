@@ -1,1 +1,1 @@
-"""Clusters whose links, disks and processes fail, loads on them, and their judgement."""
+"""Clusters whose links, disks and processes fail, loads on them, and checks of the results."""

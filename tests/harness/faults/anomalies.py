@@ -1,6 +1,6 @@
-"""Judges what clients saw of a cluster under faults: Jepsen's anomalies for logs.
+"""Finds anomalies in what clients saw of a cluster under faults: Jepsen's anomalies for logs.
 
-A history is what producers were answered and what consumers polled. Values are unique within a
+A history has the answers to producers and the polls of consumers. Values are unique within a
 partition. The terms and definitions are those of `jepsen.tests.kafka`; without transactions these
 remain:
 
@@ -11,7 +11,7 @@ remain:
 | duplicate            | one value at two offsets                                                 |
 | inconsistent-offsets | one offset with two values                                               |
 | aborted-read         | polled, although its send definitely failed                              |
-| unsent-read          | polled, although nobody sent it                                          |
+| unsent-read          | polled, although it was never sent                                       |
 | poll-skip            | an assigned consumer's next record leaves out one that exists            |
 | nonmonotonic-poll    | an assigned consumer's next record is not after the one before           |
 | reordered            | a producer's values are not in the order in which it sent them           |
@@ -52,8 +52,8 @@ class Outcome(Enum):
     """Result of a send, as far as its producer knows it."""
 
     ACKED = "acked"
-    FAILED = "failed"  # it was never sent: nobody may read it
-    UNKNOWN = "unknown"  # it may be there
+    FAILED = "failed"  # it was never sent: no consumer may read it
+    UNKNOWN = "unknown"  # it may be in the log
 
 
 class Mode(Enum):
@@ -75,8 +75,10 @@ class Send(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """Records of one partition from one poll of one consumer, in the order of the poll. `at` is
-    when the poll was over, for those who compare it with something."""
+    """Records of one partition from one poll of one consumer, in the order of the poll.
+
+    `at` is the time at which the poll ended, for comparisons.
+    """
 
     consumer: str
     mode: Mode
@@ -87,7 +89,7 @@ class Poll(NamedTuple):
 
 
 class History:
-    """Sends and polls as they ended. `judge` may be asked once all readers were drained."""
+    """Finished sends and polls. Call `judge` once all readers are drained."""
 
     def __init__(self) -> None:
         self.sends: list[Send] = []
@@ -109,7 +111,7 @@ class History:
 
 
 class _PartitionView:
-    """All that is known of one partition's log, from whoever saw a part of it."""
+    """The known part of one partition's log, from all sends and polls."""
 
     def __init__(self, partition: int, sends: list[Send], polls: list[Poll]) -> None:
         self.sends = {send.value: send for send in sends}

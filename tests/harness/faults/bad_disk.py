@@ -35,7 +35,7 @@ def compiled(directory: Path) -> Path:
 
 
 class BadDisk:
-    """A directory on a disk that misbehaves when told to, for a process with its `environment`."""
+    """A directory whose disk can misbehave, for a process with its `environment`."""
 
     def __init__(self, library: Path, control: Path, directory: Path) -> None:
         self.directory = directory

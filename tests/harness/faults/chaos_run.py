@@ -1,4 +1,4 @@
-"""A run: a workload, faults, then peace, a drain and a verdict."""
+"""A run: a workload, faults, then healed links, a drain and a verdict."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
         return not any(self.anomalies.values())
 
     def text(self) -> str:
-        """One line each: what was found, and up to five cases of each anomaly."""
+        """The results in lines, with up to five cases of each anomaly."""
         lines = [
             f"{len(self.faults)} faults, {self.acked} acknowledged records, failed sends"
             f" {self.failures or 'none'}, ISR full after {self.full_isr_s:.1f} s,"
@@ -65,7 +65,7 @@ class Verdict(NamedTuple):
 
 @contextmanager
 def noted(cases: list[str]) -> Iterator[None]:
-    """Keep a failure as a case of an anomaly."""
+    """Add a failed assertion to the cases of an anomaly."""
     try:
         yield
     except AssertionError as failure:
@@ -160,8 +160,10 @@ class Workload:
         return wait_until(lacking, limit_s, f"no {more} more acknowledged records")
 
     def finish(self, faults: list[str], leaders: Leaderships | None) -> Verdict:
-        """After the faults: full ISRs, a drain, clean stops, the verdict. `leaders` is there beside
-        brokers of Apache Kafka's."""
+        """After the faults: wait for full ISRs, drain, stop cleanly, and return the verdict.
+
+        `leaders` is given if the cluster has brokers of Apache Kafka.
+        """
         found: Anomalies = {"not-healed": [], "not-ended": [], "lost-position": []}
         found["thread-ended"] = [party.name for party in self._parties() if not party.is_alive()]
         full_isr_s = -1.0
@@ -176,8 +178,8 @@ class Workload:
             found["lost-position"] += [lost.text for lost in reader.poller.lost_positions]
         found["fatal-producer-error"] = [e for w in self.writers for e in w.fatal_errors]
         assignment = self._compared()
-        # A member whose leave was lost expires, and that is a record: it must not be written while
-        # one broker after another stops.
+        # A member whose LeaveGroup request was lost expires, which appends a record: this must not
+        # happen while one broker after another stops.
         for group in self.groups:
             chaos_workload.wait_for_empty_group(self.cluster.bootstrap_servers, group)
         self.cluster.stop_brokers()
@@ -202,7 +204,7 @@ class Workload:
         )
 
     def _drain(self) -> list[int]:
-        """Stop the producers, and wait until all has been read; the ends of the log."""
+        """Stop the producers, and wait until all records are read. Returns the log ends."""
         for writer in self.writers:
             writer.stop()
         ends = chaos_workload.high_watermarks(
@@ -216,7 +218,7 @@ class Workload:
         wait_until(lambda: chaos_workload.drained(pollers, ends), DRAIN_LIMIT_S, "not drained")
 
     def _wait_until_committed(self, group: str, topic: str, ends: list[int]) -> list[int]:
-        """The group's committed offsets, once they have come to these ends."""
+        """The group's committed offsets, once they have reached `ends`."""
         found: list[int] = []
 
         def lacking() -> list[str]:
@@ -232,8 +234,8 @@ class Workload:
         return self.cluster.assignment()
 
     def _allow(self, found: Anomalies, allowed: Anomalies, leaders: Leaderships) -> None:
-        """Allow what brokers of Apache Kafka's cause: answers of former leaders, and consumers that
-        do not close (librdkafka's issues 4362 and 4674: the topic was unknown for a while)."""
+        """Allow anomalies that Apache Kafka brokers cause: answers of former leaders, and consumers
+        that do not close (librdkafka's issues 4362 and 4674: the topic was unknown for a while)."""
         answers = [answer for writer in self.writers for answer in writer.refusals]
         answers += [lost for reader in self.readers for lost in reader.poller.lost_positions]
         leaders.allow(answers, found, allowed)
@@ -259,7 +261,7 @@ def run_on(
     partitions: int = PARTITIONS,
     kind: type[Workload] = Workload,
 ) -> Verdict:
-    """Start a workload, let `faults` do its work, and judge; the brokers are stopped then."""
+    """Start a workload, inject `faults`, stop the brokers, and return the verdict."""
     create_topic(cluster, topic, partitions, rf, min_isr)
     with ExitStack() as open_:
         leaders = None

@@ -1,7 +1,7 @@
 """Producers and consumers that keep a history while the cluster under them fails.
 
-One thread each. Producers are idempotent with acks=all; each of an assigned reader and a group
-member reads all, or its share, from the beginning.
+Each has one thread. Producers are idempotent with acks=all. An assigned reader reads all records
+from the beginning, and a group member its share.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LOGGED_MEMBERS = {"debug": "cgrp", "log_level": 7}
 
 
 def logger_to(file: Path) -> logging.Logger:
-    """A logger for librdkafka; close its handlers."""
+    """A logger for librdkafka; the caller closes its handlers."""
     logger = logging.Logger(file.stem)
     handler = logging.FileHandler(file, delay=True)
     handler.setFormatter(logging.Formatter("[%(asctime)s] %(message)s"))
@@ -66,7 +66,7 @@ def logger_to(file: Path) -> logging.Logger:
 
 
 class Party(threading.Thread):
-    """A thread with clients of librdkafka, which continues until it is told to stop.
+    """A thread with clients of librdkafka, which runs until `stop`.
 
     `is_closing` is set once it only closes its consumer.
     """
@@ -82,7 +82,7 @@ class Party(threading.Thread):
         join(self, STOP_LIMIT_S)
 
     def abandon(self) -> None:
-        """Stop, whatever is in flight."""
+        """Stop, also with records in flight."""
         self.stop()
 
 
@@ -98,14 +98,15 @@ class Sender(Party):
 
 
 class Writer(Sender):
-    """Sends to each partition in turn, about `rate` records a second, until told to stop.
+    """Sends to each partition in turn, about `rate` records a second, until `stop`.
 
-    A producer with a fatal error is replaced; `fatal_errors` keeps them. The file `log` has what
-    librdkafka says of epochs and sequences.
+    A producer with a fatal error is replaced; `fatal_errors` has the errors. The file `log` has
+    librdkafka's log of epochs and sequences.
 
-    `beside_apache` is for clusters with brokers of Apache Kafka's. One that refuses a batch and
-    takes the next makes librdkafka lose or double records (docs/decisions/0009): one request is in
-    flight. One that has just started answers that there are no topics: produce may fail.
+    `beside_apache` is for clusters with brokers of Apache Kafka. If such a broker refuses a batch
+    and accepts the next, librdkafka loses or duplicates records (docs/decisions/0009), so only one
+    request is in flight. A broker that has just started answers that there are no topics, so
+    produce may fail.
     """
 
     def __init__(
@@ -147,8 +148,8 @@ class Writer(Sender):
                     self.failures["_UNKNOWN_TOPIC"] += 1
                     producer.poll(0.1)
                     continue
-                # Fatal: what is in flight has an unknown outcome, says its callback. librdkafka's
-                # binding may raise the same error from here once more, as a SystemError.
+                # Fatal: the callbacks of records in flight report an unknown outcome. librdkafka's
+                # binding may raise the same error here once more, as a SystemError.
                 with contextlib.suppress(KafkaException, SystemError):
                     producer.flush(10)  # calls back with the reason
                 self.fatal_errors.append(self._reason or str(error.args[0]))
@@ -221,12 +222,13 @@ class Writer(Sender):
 
 
 class Poller:
-    """A consumer whose polls are kept. `position[partition]` is the next offset due.
+    """A consumer whose polls are recorded. `position[partition]` is the next expected offset.
 
-    An assigned one resets nothing: a position that the cluster says it never had is kept in
-    `lost_positions`, and it goes on there. It assigns itself anew when a broker does not know the
-    topic, as one of Apache Kafka's that has just started; librdkafka may fetch no more otherwise.
-    With `beside_apache` also when nothing came for 10 s: librdkafka does not always tell.
+    An assigned consumer never resets its position: one that is out of range is recorded in
+    `lost_positions`, and the consumer continues there. It assigns its partitions again when a
+    broker does not know the topic, as an Apache Kafka broker that has just started; otherwise
+    librdkafka may not fetch any more. With `beside_apache`, it also does so after 10 s without
+    records, since librdkafka does not always report the error.
     """
 
     def __init__(
@@ -242,8 +244,10 @@ class Poller:
         *,
         beside_apache: bool = False,
     ) -> None:
-        """A member of `group`, which is of the kind `mode`, or an assigned one without a group. The
-        file `log` has what librdkafka says of the group."""
+        """A member of `group`, whose kind is `mode`, or an assigned consumer without a group.
+
+        The file `log` has librdkafka's log of the group.
+        """
         self.name = name
         self.mode = Mode.ASSIGN if group is None else mode
         self.position = [0] * partitions
@@ -274,7 +278,7 @@ class Poller:
             self._consumer.subscribe([topic])
 
     def _assign(self) -> None:
-        """Go on where this consumer is."""
+        """Assign all partitions at the consumer's current positions."""
         here = [TopicPartition(self._topic, p, at) for p, at in enumerate(self.position)]
         self._consumer.assign(here)
 

@@ -1,7 +1,7 @@
 """A log directory that is lost while records flow (log_dir_failure_test).
 
-Kafka's test takes the right to write away, which means nothing to root; here the directory is gone,
-as when a disk is unmounted: what is open can still be written, nothing new can be made.
+Kafka's test removes the permission to write, which has no effect for root. Here the directory
+disappears, as when a disk is unmounted: open files can still be written, but none can be created.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ BESIDE = "beside"
 
 
 def log_dir_failure(*, of_leader: bool, bounce: bool) -> Scenario:
-    """The second log directory of a broker is lost: its replicas are led by others and in no ISR,
-    the broker goes on with the rest, also alone, and when the directory is back so are they."""
+    """A broker loses its second log directory, and gets it back.
+
+    Other brokers take over the lost replicas, which leave all ISRs. The broker continues with its
+    other replicas, also alone. When the directory is back, all replicas are in sync again.
+    """
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         broker_id, lost = whom(cluster, of_leader)
@@ -48,12 +51,13 @@ def log_dir_failure(*, of_leader: bool, bounce: bool) -> Scenario:
         cluster.start_again(broker)
         cluster.wait_for_full_isr(2 * LIMIT_S)
 
-    # A new segment every 3 s, as there: the directory is looked for when one is made.
+    # A new segment every 3 s, as in Kafka's test: its creation detects the lost directory.
     return Scenario(faults, log_dirs=2, overrides={"log.roll.ms": "3000"})
 
 
 def whom(cluster: FaultCluster, of_leader: bool) -> tuple[int, list[int]]:
-    """A broker whose second directory has a replica that it leads, or follows; and all of them."""
+    """A broker whose second directory has a replica that it leads (or follows), and the
+    partitions in that directory."""
     for broker_id in sorted(cluster.brokers):
         lost = held(cluster.log_dirs[broker_id][1], TOPIC)
         if any((cluster.leader(TOPIC, p) == broker_id) == of_leader for p in lost):
@@ -71,7 +75,7 @@ def beside(cluster: FaultCluster, broker_id: int) -> list[int]:
 
 
 def still_there(cluster: FaultCluster, broker_id: int, partitions: list[int]) -> list[str]:
-    """Of what the broker has lost: where it is in the ISR, or where nobody leads."""
+    """Lost partitions that still have the broker in the ISR, or that no other broker leads."""
     states = {p: cluster.state(TOPIC, p) for p in partitions}
     return [
         f"{TOPIC}-{p}: {state}"
@@ -81,7 +85,8 @@ def still_there(cluster: FaultCluster, broker_id: int, partitions: list[int]) ->
 
 
 def alone(cluster: FaultCluster, broker_id: int) -> None:
-    """Kill the others: who has lost a directory leads what is in the other one. Then start them."""
+    """Kill the other brokers: this one must lead and serve its remaining partitions. Then start
+    the others again."""
     others = [broker for i, broker in cluster.brokers.items() if i != broker_id]
     [partition, *_] = beside(cluster, broker_id)
     for broker in others:

@@ -61,8 +61,8 @@ def _partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:
 def read(
     servers: str, topic: str, isolation: str = "read_committed", partition: int | None = None
 ) -> list[str]:
-    """All values of a topic, or of one partition, up to where a reader of that isolation comes
-    now."""
+    """All values of a topic, or of one partition, up to the present end for this isolation
+    level."""
     values: list[str] = []
     with _reader(servers, isolation) as consumer:
         wait_until(lambda: bool(_partitions(consumer, topic)), f"the partitions of {topic}")
@@ -88,12 +88,15 @@ def read(
 
 
 class Copier:
-    """A thread that copies a topic in transactions of 20, of which it aborts every fifth, until
-    `total` records are committed. After an error that says so it begins anew, as a new instance
-    with the same transactional id would. So it does when a call hangs beyond its limit: librdkafka
-    waits without end for a group coordinator that has left the metadata (librdkafka 5456, 5511).
-    The instance that hangs is fenced, and ends when the broker is back. In the end readers of
-    committed records see all: a commit is answered before its markers are written."""
+    """A thread that copies a topic in transactions of 20 records, until `total` are committed.
+
+    It aborts every fifth transaction. After an error it starts a new instance with the same
+    transactional id. It also does so when a call hangs beyond its limit: librdkafka waits without
+    end for a group coordinator that has left the metadata (librdkafka 5456, 5511). The hanging
+    instance is fenced, and ends when the broker is back. At the end it waits for the completion of
+    the last transaction, so that readers of committed records see all records: a commit is answered
+    before its markers are written.
+    """
 
     def __init__(self, servers: str, source: str, target: str, total: int) -> None:
         self.copied = 0
@@ -149,7 +152,7 @@ class Copier:
                 "bootstrap.servers": self._servers,
                 "transactional.id": f"copy-{self._source}",
                 "transaction.timeout.ms": 10_000,
-                # It keeps to a coordinator that is gone until its metadata are that old.
+                # It keeps a coordinator that is gone until its metadata is this old.
                 "metadata.max.age.ms": 2000,
                 "log_level": 0,
             }
@@ -160,7 +163,7 @@ class Copier:
 
 
 class _Instance(threading.Thread):
-    """One life of a copier, until it is done, is told that it cannot go on, or is given up."""
+    """One instance of a copier, until it is done, has an error, or is given up."""
 
     def __init__(self, copier: Copier) -> None:
         super().__init__(name=f"an instance of {copier._thread.name}")
@@ -229,7 +232,7 @@ class _Instance(threading.Thread):
             copier.copied += len(messages)
 
     def _commit(self, producer: Producer) -> None:
-        """Commit; a time limit that passes is no error of the transaction."""
+        """Commit, and retry after a timeout, which is no error of the transaction."""
         for _ in range(3):
             try:
                 producer.commit_transaction(_CALL_S)

@@ -60,10 +60,12 @@ def kafkapy_broker(home: Path, properties: Mapping[str, str], _: ServerProcess) 
 
 
 class FaultCluster:
-    """Brokers 1 to N. `brokers`, `log_dirs` and the links `internal`, `to_zookeeper` and `clients`
-    are by broker id. There are links for clients only if they are wanted. The brokers of the ids
-    in `apache` are Apache Kafka's; with any the cluster `is_mixed`. With `bad_disks` the last log
-    directory of each is one of `disks`.
+    """Brokers 1 to N.
+
+    `brokers`, `log_dirs` and the links `internal`, `to_zookeeper` and `clients` are by broker id.
+    Without `client_links`, there are no links for clients. The brokers of the ids in `apache` are
+    Apache Kafka's; with any of these, the cluster `is_mixed`. With `bad_disks`, the last log
+    directory of each broker is one of `disks`.
     """
 
     def __init__(
@@ -139,8 +141,11 @@ class FaultCluster:
         return self
 
     def _wait_until_informed(self, broker: ServerProcess) -> None:
-        """Until a broker has heard of all: Apache's serves before it has heard of any, and an admin
-        client of librdkafka that meets no controller then does not ask again for half a minute."""
+        """Wait until a broker's metadata has all brokers and a controller.
+
+        A broker of Apache Kafka serves clients before it has any, and an admin client of librdkafka
+        that finds no controller retries only after half a minute.
+        """
         with Cluster(broker.bootstrap_servers) as cluster:
             for _ in cluster.attempts():
                 found = cluster.metadata([], refresh=True)
@@ -161,8 +166,9 @@ class FaultCluster:
         self._open.close()
 
     def start_again(self, broker: ServerProcess, limit_s: float = 60.0) -> None:
-        """Start as a supervisor does: once more when it ends, as it must while ZooKeeper is away.
-        `failed_starts` keeps the reasons.
+        """Start a broker, and start it again when it ends, as a supervisor does.
+
+        A broker must end while ZooKeeper is away. `failed_starts` has the reasons.
 
         Raises RuntimeError after the limit.
         """
@@ -180,7 +186,7 @@ class FaultCluster:
                     raise
 
     def exchange(self, broker_id: int, kind: Kind, *, clean: bool) -> None:
-        """Stop or kill a broker, and go on with its directory as one of another kind."""
+        """Stop or kill a broker, and start one of another kind on its directory."""
         old = self.brokers[broker_id]
         assert isinstance(old, BrokerProcess | ApacheBroker)
         if clean:
@@ -201,7 +207,7 @@ class FaultCluster:
             self.network.heal(link, broken=True)
 
     def links(self) -> list[Link]:
-        """All of them."""
+        """All links."""
         return [*self.internal.values(), *self.to_zookeeper.values(), *self.clients.values()]
 
     def stop_brokers(self) -> None:
@@ -209,11 +215,11 @@ class FaultCluster:
         for broker in self.brokers.values():
             broker.stop()
 
-    # what ZooKeeper says
+    # state in ZooKeeper
 
     @contextmanager
     def client(self, **options: Any) -> Iterator[KazooClient]:
-        """A ZooKeeper client for a short while, on a link that nobody cuts."""
+        """A ZooKeeper client for a short while, on a connection without faults."""
         client = KazooClient(self.zookeeper.connect(), timeout=10, **options)
         try:
             client.start(timeout=10)
@@ -295,10 +301,10 @@ class FaultCluster:
         """Seconds until every ISR is full. Raises AssertionError after the limit."""
         return wait_until(self.not_full, limit_s, "ISR not full")
 
-    # what is asked of the controller, by znodes
+    # requests to the controller, by znodes
 
     def reassign(self, topic: str, target: Mapping[int, list[int]]) -> None:
-        """Move partitions to these replicas: begin, see `not_reassigned`.
+        """Start to move partitions to these replicas. `not_reassigned` shows the progress.
 
         Raises AssertionError while another reassignment is under way.
         """
@@ -331,13 +337,13 @@ class FaultCluster:
                 raise AssertionError(f"{path} is there already") from error
 
     def expire(self, broker_id: int) -> None:
-        """End a broker's ZooKeeper session, as the server does when its time is over."""
+        """End a broker's ZooKeeper session, as the server does after its timeout."""
         with self.client() as client:
             stat = client.exists(f"/brokers/ids/{broker_id}")
         if stat is not None:
             session_id = stat.ephemeralOwner
             with self.client(client_id=(session_id, session_password(session_id))):
-                pass  # whoever knows the password may close it
+                pass  # a client with the session's password may close it
 
 
 def session_password(session_id: int) -> bytes:
@@ -354,7 +360,7 @@ def session_password(session_id: int) -> bytes:
 
 
 def wait_until(lacking: Callable[[], list[str]], limit_s: float, what: str) -> float:
-    """Seconds until `lacking()` is empty. Raises AssertionError that says what still lacks."""
+    """Seconds until `lacking()` is empty. Raises AssertionError with the items that remain."""
     start = time.monotonic()
     left = ["not asked yet"]
     pause = threading.Event()

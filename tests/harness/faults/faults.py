@@ -44,7 +44,7 @@ _HALF_OPEN: Final = (Trouble.HOLD, Trouble.HOLD_REQUESTS, Trouble.HOLD_ANSWERS)
 
 
 class Chaos:
-    """Faults on one cluster, of which the records of `topic` must not notice."""
+    """Faults on one cluster, which must not affect the records of `topic`."""
 
     def __init__(self, cluster: FaultCluster, topic: str, partitions: int, seed: int) -> None:
         self.cluster = cluster
@@ -58,11 +58,11 @@ class Chaos:
         self._clock.wait(seconds)
 
     def run(self, name: str) -> str:
-        """Do the fault of this name, see FAULTS."""
+        """Inject the fault of this name, see FAULTS."""
         return f"{name}: {FAULTS[name](self)}"
 
     def run_each(self, names: Iterable[str]) -> Iterator[str]:
-        """These faults in this order, with some calm between them."""
+        """Inject these faults in this order, with pauses between them."""
         for name in names:
             yield self.run(name)
             self._calm()
@@ -71,14 +71,14 @@ class Chaos:
         self.wait(self._chance.uniform(0.5, 4.0))
 
     def run_for(self, seconds: float, names: list[str]) -> Iterator[str]:
-        """Faults with some calm between them; each has its turn before one comes again."""
+        """Inject faults with pauses between them; each occurs once before one is repeated."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             yield self.round(names)
             self._calm()
 
     def round(self, names: list[str]) -> str:
-        """The next of the faults; sometimes one of processes and one of links at the same time."""
+        """Inject the next fault; sometimes one of processes and one of links at the same time."""
         if not self._deck:
             self._deck = self._chance.sample(names, len(names))
         name = self._deck.pop()
@@ -91,7 +91,7 @@ class Chaos:
             done = self.run(name)
             return f"{done}, with {other.result()}"
 
-    # whom
+    # targets
 
     def _any(self) -> int:
         return self._chance.choice(sorted(self.cluster.brokers))
@@ -131,7 +131,7 @@ class Chaos:
         for broker in brokers:
             broker.launch()
         if self._chance.random() < 0.25 and not clean:
-            # Once more, while it recovers.
+            # Kill one again, while it recovers.
             self.wait(self._chance.uniform(0.2, 1.5))
             brokers[0].kill()
         for broker in brokers:
@@ -140,8 +140,8 @@ class Chaos:
 
     @staticmethod
     def _stop(broker: ServerProcess) -> None:
-        """Stop a broker. One of Apache Kafka's may not end if its session expires meanwhile: what
-        registers it again waits for the controller's thread, which has ended."""
+        """Stop a broker. One of Apache Kafka's may not end if its session expires meanwhile: the
+        new registration waits for the controller's thread, which has ended."""
         try:
             broker.stop()
         except RuntimeError as failure:  # it was killed
@@ -213,7 +213,7 @@ class Chaos:
             self.cluster.network.heal(link, broken=broken)
 
     def _between(self, trouble: Trouble) -> str:
-        """One direction or both between two, or all towards one."""
+        """Disturb one or both directions between two brokers, or all connections to one."""
         one, other = self._chance.sample(sorted(self.cluster.brokers), 2)
         pid = {broker_id: broker.pid for broker_id, broker in self.cluster.brokers.items()}
         to = self.cluster.internal
@@ -244,7 +244,7 @@ class Chaos:
         return self._isolate(self._controller())
 
     def _isolate(self, alone: int) -> str:
-        """A broker alone with its clients: no other broker, no ZooKeeper."""
+        """Isolate a broker from all other brokers and from ZooKeeper; clients still reach it."""
         pid = self.cluster.brokers[alone].pid
         links = [(link, pid) for link in self.cluster.internal.values()]
         links += [(self.cluster.internal[alone], ANYONE)]
@@ -300,7 +300,7 @@ class Chaos:
     # disks
 
     def _disk(self, disorder: Disorder) -> str:
-        """The last log directory of a broker misbehaves; the broker is restarted after it."""
+        """Make the last log directory of a broker misbehave, and restart the broker after that."""
         broker_id = self._any()
         broker, disk = self.cluster.brokers[broker_id], self.cluster.disks[broker_id]
         seconds = self._chance.choice([0.3, 3.0, 8.0])
@@ -327,9 +327,9 @@ class Chaos:
         return self._disk(Disorder.SLOW)
 
     def disk_lies(self) -> str:
-        """A power cut: all that was written since a moment is gone, fsynced or not.
+        """A power cut: all writes since a moment are lost, fsynced or not.
 
-        Kafka may lose records so that only this broker had. It stays away until it is in no ISR.
+        Kafka may lose records that only this broker had. It stays down until it is in no ISR.
         """
         broker_id = self._any()
         broker, homes = self.cluster.brokers[broker_id], self.cluster.log_dirs[broker_id]
@@ -355,10 +355,10 @@ class Chaos:
         self.cluster.start_again(broker)
         return f"of broker {broker_id}; {said}"
 
-    # what operators do meanwhile
+    # actions of operators
 
     def reassign(self) -> str:
-        """A partition loses a replica, and gets it back in another order."""
+        """Remove a replica of a partition, and add it again with the replicas in another order."""
         partition = self._chance.randrange(self._partitions)
         replicas = self.cluster.assignment()[TopicPartition(self._topic, partition)]
         fewer = self._chance.sample(replicas, max(1, len(replicas) - 1))
@@ -401,7 +401,7 @@ OF_PROCESSES: Final = {
 
 
 def copy_of_live(home: Path, copy: Path) -> None:
-    """Copy the log directory of a broker that goes on, without files that vanish meanwhile."""
+    """Copy the log directory of a running broker, without files that vanish meanwhile."""
     for directory, _, files in os.walk(home):
         target = copy / Path(directory).relative_to(home)
         target.mkdir(parents=True)

@@ -1,9 +1,9 @@
-"""Answers of brokers of Apache Kafka's that no longer lead, and do not know it.
+"""Answers of Apache Kafka brokers that still act as leaders after they lost the leadership.
 
-A broker that was stopped for longer than its ZooKeeper session goes on as the leader it was, until
-its client has found the session expired: one to two seconds later. Its metadata send clients to it
-meanwhile, and its log ends early. It refuses a producer's next sequence number, which ends an
-idempotent producer of librdkafka, and a consumer's position.
+A broker that was stopped for longer than its ZooKeeper session continues as leader until its client
+detects that the session has expired: one to two seconds later. Meanwhile its metadata directs
+clients to it, and its log ends early. It refuses a producer's next sequence number, which is fatal
+for an idempotent producer of librdkafka, and a consumer's position.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ _PARTITION = re.compile(r" \[(\d+)\] ")
 
 
 class Refusal(NamedTuple):
-    """An error that a client was answered. `at` is seconds of the wall clock; `broker_id` is -1 if
-    librdkafka did not say whose answer it was."""
+    """An error in an answer to a client.
+
+    `at` is seconds of the wall clock; `broker_id` is -1 if librdkafka did not name the broker.
+    """
 
     partition: int
     broker_id: int
@@ -38,8 +40,8 @@ class Refusal(NamedTuple):
 
 
 def refusal(text: str, partition: int | None = None) -> Refusal:
-    """An error that librdkafka reports just now. The text names the partition if it is not given
-    (`ProduceRequest for TOPIC [0] with`), and the broker."""
+    """An error that librdkafka reports now. Its text names the broker and, if `partition` is not
+    given, the partition (`ProduceRequest for TOPIC [0] with`)."""
     named = _PARTITION.search(text) if partition is None else None
     broker = _BROKER.search(text)
     return Refusal(
@@ -51,13 +53,13 @@ def refusal(text: str, partition: int | None = None) -> Refusal:
 
 
 class Leaderships:
-    """The leaders of each partition, and from when on they led, in seconds of the wall clock."""
+    """The leaders of each partition, each with the time of its election (seconds, wall clock)."""
 
     def __init__(self) -> None:
         self._changes: dict[int, list[tuple[float, int]]] = {}
 
     def note(self, partition: int, at: float, leader: int) -> None:
-        """Changes of one partition come in the order of time."""
+        """Record a leader. The changes of one partition must come in the order of time."""
         self._changes.setdefault(partition, []).append((at, leader))
 
     def was_former(self, answer: Refusal) -> bool:
@@ -68,7 +70,7 @@ class Leaderships:
         return bool(led) and led[-1] != answer.broker_id and answer.broker_id in led
 
     def allow(self, answers: Sequence[Refusal], found: Anomalies, allowed: Anomalies) -> None:
-        """Move what former leaders answered from the anomalies to what is allowed."""
+        """Move answers of former leaders from the anomalies to the allowed ones."""
         for answer in answers:
             for name, cases in found.items():
                 if answer.text in cases and self.was_former(answer):
@@ -78,7 +80,7 @@ class Leaderships:
 
 @contextmanager
 def watched(cluster: FaultCluster, topic: str, partitions: int) -> Iterator[Leaderships]:
-    """The leaders of a topic from now on, as its znodes have them."""
+    """Record the leaders of a topic in its znodes from now on."""
     found = Leaderships()
 
     def note(partition: int, data: bytes | None, stat: ZnodeStat | None, _: object) -> None:

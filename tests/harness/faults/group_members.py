@@ -1,4 +1,4 @@
-"""Members of one group who come and go, and what each was assigned, lost and consumed."""
+"""Members that join and leave one group, and what each was assigned, lost and consumed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FENCED = "FENCED_INSTANCE_ID"
 
 
 class Member(Party):
-    """One life of a member; `stop` makes it leave, or be away if it is static.
+    """One instance of a member; `stop` makes it leave, or be away if it is static.
 
-    A fatal error, such as that it was fenced, ends it.
+    A fatal error, such as being fenced, ends it.
 
-    With `commits` a record is consumed once its commit was accepted. `accepted` has the offsets by
-    partition that commits were accepted for, in the order of the answers: librdkafka sends a commit
-    again that met a coordinator which loads or has moved, and a later one may overtake it.
-    `refused` has the partitions of others.
+    With `commits` a record is consumed once its commit was accepted. `accepted` has the offsets of
+    accepted commits by partition, in the order of the answers: librdkafka repeats a commit if the
+    coordinator was loading or has moved, and a later commit may overtake it. `refused` has the
+    partitions of refused commits.
     """
 
     def __init__(self, topic: str, name: str, settings: dict[str, Any], commits: bool) -> None:
@@ -82,8 +82,9 @@ class Member(Party):
 
 
 def fatal_name(error: KafkaError) -> str | None:
-    """The name of an error after which a consumer is of no more use, None of another one. If a
-    heartbeat was refused, librdkafka says in words only why.
+    """The name of an error that ends a consumer; None of another error.
+
+    If a heartbeat was refused, librdkafka gives the reason only in the text.
     """
     if error.code() == KafkaError._FATAL and "fenced" in error.str():
         return FENCED
@@ -92,7 +93,7 @@ def fatal_name(error: KafkaError) -> str | None:
 
 
 class Group:
-    """A group by its name, from the beginning of the topic. `lives` are all members ever."""
+    """A group that reads a topic from the beginning. `lives` are all member instances so far."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class Group:
         commits: bool = False,
         **settings: Any,
     ) -> None:
-        """`commits`: after each record, instead of automatically."""
+        """With `commits`, members commit after each record, and not automatically."""
         self.name = name
         self.lives: list[Member] = []
         self.members: dict[int, Member] = {}
@@ -128,12 +129,12 @@ class Group:
         }
 
     def start(self, *numbers: int) -> None:
-        """Members by number; a static one has it in its group.instance.id."""
+        """Start members by number; the group.instance.id of a static one contains its number."""
         for number in numbers:
             self.members[number] = self.life(number)
 
     def life(self, number: int) -> Member:
-        """Another life of a member, whoever else may have its number."""
+        """Start another instance of a member, even if one with its number runs."""
         settings = dict(self._settings)
         if self._static:
             settings["group.instance.id"] = f"{self.name}-{number}"
@@ -146,7 +147,7 @@ class Group:
             self.members.pop(number).stop()
 
     def stop_all(self) -> None:
-        """Whoever lives, also those whose number another has."""
+        """Stop all instances, also those whose number another has."""
         for member in self.lives:
             member.stop()
         self.members.clear()
@@ -186,9 +187,12 @@ class Group:
         return sum(member.revocations for member in self.members.values())
 
     def check(self) -> None:
-        """Of a group that was stopped: no commit is lost, and each record up to it was consumed
-        once, and nothing after it. After a commit that was refused records may come again: a member
-        that ends while its coordinator is away does not try again."""
+        """Check a group that was stopped: no commit is lost; all records before the commit were
+        consumed once, and none after it.
+
+        After a refused commit, records may be consumed again: a member that ends while its
+        coordinator is away does not retry the commit.
+        """
         offsets: dict[int, list[int]] = defaultdict(list)
         for member in self.lives:
             for partition, offset in member.consumed:

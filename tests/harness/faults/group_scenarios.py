@@ -1,7 +1,7 @@
-"""Consumer groups (kafkatest `client/consumer_test`, classic protocol): brokers and members come
-and go, and every record is consumed once.
+"""Consumer groups (kafkatest `client/consumer_test`, classic protocol): brokers and members stop
+and start, and every record is consumed once.
 
-The group of the workload goes on beside, and is judged by the anomaly table.
+The group of the workload runs at the same time. The anomaly table checks it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STRATEGIES = ("range", "roundrobin", "cooperative-sticky")
 
 
 def of_group(name: str, events: Callable[[FaultCluster, Group], str], **options: Any) -> Scenario:
-    """A group of three, settled and consuming, to which `events` happen; then it is checked."""
+    """A group of three that has settled and consumes; `events` run, and then it is checked."""
 
     def faults(cluster: FaultCluster, _: Workload) -> Iterator[str]:
         group = Group(cluster, TOPIC, PARTITIONS, name, **options)
@@ -37,7 +37,7 @@ def of_group(name: str, events: Callable[[FaultCluster, Group], str], **options:
 
 
 def bounce_brokers(cluster: FaultCluster, group: Group) -> None:
-    """Each broker in turn, cleanly, while the group goes on and does not rebalance."""
+    """Restart each broker in turn, cleanly; the group continues and does not rebalance."""
     before = group.revocations
     for broker in cluster.brokers.values():
         broker.stop()
@@ -49,7 +49,7 @@ def bounce_brokers(cluster: FaultCluster, group: Group) -> None:
 
 
 def broker_rolling_bounce(bounces: int) -> Scenario:
-    """Brokers that are restarted one after another make no rebalance."""
+    """A rolling restart of the brokers causes no rebalance."""
 
     def events(cluster: FaultCluster, group: Group) -> str:
         for _ in range(bounces):
@@ -60,7 +60,7 @@ def broker_rolling_bounce(bounces: int) -> Scenario:
 
 
 def broker_failure(*, clean: bool, commits: bool) -> Scenario:
-    """A broker that goes makes no rebalance, whoever coordinates the group."""
+    """A broker that ends causes no rebalance, even if it coordinates the group."""
 
     def events(cluster: FaultCluster, group: Group) -> str:
         before = group.revocations
@@ -81,8 +81,8 @@ def broker_failure(*, clean: bool, commits: bool) -> Scenario:
 
 
 def member_bounce(bounces: int, *, rolling: bool, static: bool) -> Scenario:
-    """Members that are restarted: with dynamic ones the group rebalances, static ones find their
-    partitions again and cost the member that stayed nothing."""
+    """Members restart. Dynamic members make the group rebalance; static ones get their partitions
+    back, and the member that stayed loses none."""
 
     def events(_: FaultCluster, group: Group) -> str:
         stayer, *leavers = MEMBERS
@@ -102,7 +102,7 @@ def member_bounce(bounces: int, *, rolling: bool, static: bool) -> Scenario:
 
 
 def static_members_persist() -> Scenario:
-    """The member ids of static members that came back survive a change of the coordinator."""
+    """The member ids of restarted static members survive a change of the coordinator."""
 
     def events(cluster: FaultCluster, group: Group) -> str:
         group.stop(*MEMBERS)
@@ -118,7 +118,7 @@ def static_members_persist() -> Scenario:
 
 
 def fencing(conflicts: int) -> Scenario:
-    """A second member of the same group.instance.id takes the place of the first, which ends."""
+    """A second member of the same group.instance.id replaces the first, which ends."""
 
     def events(_: FaultCluster, group: Group) -> str:
         fenced = {number: group.members[number] for number in MEMBERS[:conflicts]}
@@ -133,13 +133,13 @@ def fencing(conflicts: int) -> Scenario:
         group.wait_for_consumption()
         return f"{conflicts} of {len(MEMBERS)} members fenced"
 
-    # What a fenced member has read last it may not commit, so another reads it again: with a
-    # commit for each record it does not count.
+    # A fenced member may not commit the last records that it has read, so another reads them
+    # again. With a commit for each record, these do not count as consumed.
     return of_group(f"fencing-{conflicts}", events, static=True, commits=True)
 
 
 def member_failure(*, commits: bool) -> Scenario:
-    """The owner of a partition goes; the others consume it."""
+    """The owner of a partition leaves; the others consume the partition."""
 
     def events(_: FaultCluster, group: Group) -> str:
         owner = next(n for n, member in group.members.items() if 0 in member.assigned)
@@ -152,7 +152,7 @@ def member_failure(*, commits: bool) -> Scenario:
 
 
 def comings_and_goings(strategy: str) -> Scenario:
-    """Members come one by one, and go one by one: each partition has one owner after each."""
+    """Members join one by one, and leave one by one: each partition has one owner after each."""
 
     def events(_: FaultCluster, group: Group) -> str:
         group.stop(*MEMBERS)

@@ -1,5 +1,5 @@
 """The groups of Kafka 4 on a cluster that fails: a consumer group (KIP-848) and a share group
-(KIP-932), whose members come and go, beside the classic ones."""
+(KIP-932), whose members join and leave, beside the classic groups."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ TYPES = {
 
 
 class Visitor(Party):
-    """A member of a group that leaves and comes back as another one."""
+    """A member of a group that leaves, and rejoins as a new member."""
 
     def __init__(self, name: str, seed: int) -> None:
         super().__init__(name)
@@ -124,11 +124,11 @@ class Sharer(Visitor):
             messages = [each for each in consumer.poll(0.2) or () if each.error() is None]
             if messages:
                 self._acknowledge(consumer, self._kept(messages), messages)
-        with suppress(KafkaException):  # it leaves by its session's end
+        with suppress(KafkaException):  # then its session expires
             consumer.close()
 
     def _kept(self, messages: Iterable[Message]) -> list[Delivery]:
-        """The deliveries, and what becomes of each."""
+        """Record the deliveries, and choose an acknowledgement for each."""
         at = time.monotonic()
         found = []
         for message in messages:
@@ -176,8 +176,8 @@ def fate_of(error: KafkaException | None) -> Fate:
 
 
 class GroupWorkload(Workload):
-    """With a consumer group of three, a share group of three, and two copiers in transactions of
-    version 2 if Apache Kafka 4 is installed."""
+    """The workload with a consumer group of three, a share group of three, and two copiers in
+    transactions of version 2 if Apache Kafka 4 is installed."""
 
     groups = (GROUP, CONSUMERS, COPIERS)
 
@@ -194,7 +194,7 @@ class GroupWorkload(Workload):
         self.sharers = [Sharer(servers, self._topic, self.history, seed) for seed in range(3)]
 
     def _copiers(self) -> list[JavaCopier]:
-        """The copiers, and a reader of what they make."""
+        """Start the copiers, and a reader of their copies."""
         servers, home = self.cluster.bootstrap_servers, self.cluster.directory
         create_topic(self.cluster, COPIES, self._partitions, 3, 2)
         poller = Poller(servers, COPIES, self._partitions, self._copies, "copies")
@@ -207,7 +207,7 @@ class GroupWorkload(Workload):
         return made
 
     def poller(self, name: str, group: str, mode: Mode) -> Poller:
-        """A member that keeps what it polls."""
+        """A group member whose polls are recorded."""
         servers = self.cluster.bootstrap_servers
         return Poller(servers, self._topic, self._partitions, self.history, name, group, mode)
 
@@ -237,7 +237,7 @@ class GroupWorkload(Workload):
         return [f"partition {at.partition}: {row.lag}" for at, row in found.items() if row.lag]
 
     def _not_read(self) -> list[str]:
-        """The copies that lack, once the transactions of killed copiers have timed out."""
+        """The number of unread copies: transactions of killed copiers must time out first."""
         total = sum(len(poll.values) for poll in self._of_assigned())
         read = sum(len(poll.values) for poll in self._copies.polls)
         return [f"{total - read} copies"] * (read < total)

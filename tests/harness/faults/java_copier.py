@@ -1,6 +1,6 @@
 """Transactions of version 2 (KIP-890) on a cluster that fails: Apache Kafka 4's copier.
 
-librdkafka has only those of version 1.
+librdkafka supports only version 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RELEASE = apache_kafka.KAFKA_4
 
 
 def command(servers: str, source: str, target: str, group: str, transactional_id: str) -> list[str]:
-    """A process that copies what is in a topic when it starts, and aborts some transactions."""
+    """Copy the present records of a topic in a process, and abort some transactions."""
     return apache_kafka.java_command(
         COPIER,
         *("--broker-list", servers, "--transactional-id", transactional_id),
@@ -38,8 +38,10 @@ def command(servers: str, source: str, target: str, group: str, transactional_id
 
 
 class JavaCopier(Party):
-    """A member of the group of copiers, in one process after the other. Some are killed in the
-    middle of a transaction; the next one fences what is left of it."""
+    """A member of the group of copiers, in one process after the other.
+
+    Some processes are killed during a transaction; the next process fences it.
+    """
 
     def __init__(self, argv: Sequence[str], name: str, seed: int, output: Path) -> None:
         super().__init__(name)
@@ -64,7 +66,7 @@ class JavaCopier(Party):
             self._stopping.wait(self._chance.uniform(1, 5))
 
     def _watch(self, process: subprocess.Popen[bytes], life_s: float) -> None:
-        """Until the process has ended by itself, or its life is over."""
+        """Wait until the process ends by itself, or for `life_s`."""
         for _ in range(int(life_s / 0.2)):
             if process.poll() is not None:
                 self.ended.append(process.returncode)
@@ -75,7 +77,7 @@ class JavaCopier(Party):
 
 
 def differences(source: Iterable[Poll], copy: Iterable[Poll]) -> list[str]:
-    """Partitions of a topic whose copy has not the same values in the same order.
+    """Partitions of a topic whose copy does not have the same values in the same order.
 
     The polls are those of one assigned reader of each.
     """
@@ -94,7 +96,7 @@ def differences(source: Iterable[Poll], copy: Iterable[Poll]) -> list[str]:
 
 
 def _values(polls: Iterable[Poll]) -> dict[int, list[int]]:
-    """By partition, in the order of a reader."""
+    """Values by partition, in the order of a reader."""
     found: dict[int, list[int]] = defaultdict(list)
     for poll in polls:
         found[poll.partition].extend(poll.values)

@@ -1,4 +1,4 @@
-"""TCP links that can be cut, held or slowed, by who is at which end: a userspace network.
+"""TCP links that can be cut, held or slowed for single processes: a userspace network.
 
 One event loop in a thread serves all links of a test. A `Link` listens on a port of its own and
 forwards to a target; its faults can be limited to connections from one process, so that "broker 1
@@ -43,7 +43,7 @@ DELAY_S = 0.3
 
 
 class Pace(NamedTuple):
-    """A degraded network: how late bytes arrive, and how many a second in each direction."""
+    """A degraded network: the latency, and the bytes per second in each direction."""
 
     latency_s: float
     bytes_per_s: float
@@ -91,15 +91,15 @@ class Network:
         return link
 
     def set(self, link: Link, trouble: Trouble, source_pid: int = ANYONE) -> None:
-        """Change what happens to connections of `source_pid`, those that are open too."""
+        """Set the trouble of connections of `source_pid`, open ones included."""
         self.loop.call_soon_threadsafe(link.change, trouble, source_pid)
 
     def degrade(self, link: Link, pace: Pace) -> None:
-        """Forward at this pace, whoever sends, until healed."""
+        """Forward all connections at this pace until `heal`."""
         self.loop.call_soon_threadsafe(link.degrade, pace)
 
     def heal(self, link: Link, *, broken: bool) -> None:
-        """Forward again; `broken` breaks what was in trouble, else it is delivered late."""
+        """Forward again. `broken` breaks connections in trouble, else their bytes arrive late."""
         self.loop.call_soon_threadsafe(link.heal, broken)
 
 
@@ -116,7 +116,7 @@ class Link:
         self._connections: dict[asyncio.Task[None], int] = {}
 
     async def serve(self) -> None:
-        """Not by an `asyncio.Server`: that loses what it accepts as it is closed."""
+        """Accept connections. An `asyncio.Server` loses some that it accepts as it is closed."""
         self._listener = socket.create_server(("127.0.0.1", self.port))
         self._listener.setblocking(False)
         asyncio.get_running_loop().add_reader(self._listener, self._accept)
@@ -147,7 +147,7 @@ class Link:
                 task.cancel()
 
     def _wake(self) -> None:
-        """Whoever holds bytes looks again."""
+        """Wake the tasks that hold bytes, to check the trouble again."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -213,7 +213,7 @@ class Link:
 
 
 class _Direction:
-    """One direction of one connection: what was sent at a pace arrives before what comes after."""
+    """One direction of one connection: bytes sent at a pace arrive before later bytes."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -233,16 +233,16 @@ class _Direction:
         await asyncio.sleep(self._free_at - self._loop.time())
 
     async def arrived(self) -> None:
-        """Wait until nothing is on its way."""
+        """Wait until all bytes have arrived."""
         while (left_s := self._last_arrival - self._loop.time()) >= 0:
             await asyncio.sleep(left_s + 0.001)
 
 
 def process_at(local_port: int, remote_port: int, among: Iterable[int]) -> int:
-    """Which of some processes connected from a loopback port (Linux); ANYONE if none of them.
+    """The process of `among` that connected from a loopback port (Linux); ANYONE if none of them.
 
-    Only these are looked at: to look at all of a busy machine takes a tenth of a second, for which
-    every link would stand still.
+    Other processes are not checked: on a busy machine that takes a tenth of a second, in which no
+    link forwards anything.
     """
     ends = f"0100007F:{local_port:04X} 0100007F:{remote_port:04X}"
     for line in Path("/proc/net/tcp").read_text().splitlines():

@@ -1,8 +1,8 @@
-"""A TCP proxy before a broker that can lose the broker's answers on their way back.
+"""A TCP proxy in front of a broker that can lose the broker's answers.
 
-What a client sent then has happened and the client does not know: the case that retries and
-idempotence are for. Advertise the proxy's port to make clients stay on it. Threads, not a loop:
-librdkafka and the test's own thread run beside it.
+The broker has then handled a request, but the client does not get the answer: the case for retries
+and idempotence. Advertise the proxy's port, so that clients use it. The proxy has threads and no
+event loop: librdkafka and the test's own thread run beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LIMIT_S = 60.0
 
 
 class LossyProxy:
-    """Forwards 127.0.0.1:`port` to 127.0.0.1:`target_port`, which may come and go."""
+    """Forwards 127.0.0.1:`port` to 127.0.0.1:`target_port`, which may stop and restart."""
 
     def __init__(self) -> None:
         self.target_port = 0
@@ -34,13 +34,13 @@ class LossyProxy:
         self._spawn(self._accept)
 
     def lose_answers(self) -> None:
-        """From now on lose what the target answers; return when an answer was lost."""
+        """From now on lose the answers of the target; return when one was lost."""
         with self._changed:
             self._lost, self._losing = 0, True
             assert self._changed.wait_for(lambda: self._lost > 0, LIMIT_S), "no answer to lose"
 
     def deliver_answers(self) -> None:
-        """Deliver again, on connections made after the target's death."""
+        """Deliver answers again, on connections made after the target was killed."""
         with self._changed:
             self._losing = False
 
@@ -109,6 +109,6 @@ class LossyProxy:
 
 
 def hang_up(connection: socket.socket) -> None:
-    """Shut both directions, so that whoever reads from it wakes."""
+    """Shut down both directions, which wakes the threads that read from the socket."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

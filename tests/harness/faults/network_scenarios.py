@@ -1,8 +1,8 @@
-"""Records go round, producer to consumer, over a network that is parted or slow.
+"""Records go from producers to consumers over a network that is partitioned or slow.
 
-round_trip_fault_test: a broker parted from everybody, a broker that is stopped (SIGSTOP), clients
-parted from the brokers, a slow network; and network_degrade_test, whose figures are those of the
-links that the rest relies on.
+round_trip_fault_test: a broker isolated from all others, a broker stopped with SIGSTOP, clients
+isolated from the brokers, a slow network; and network_degrade_test, which measures the links that
+the other scenarios use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LIMIT_S = 600.0
 
 
 def round_trip(records: int, rate: float) -> Scenario:
-    """No fault: so many records go round."""
+    """No fault: `records` records are written and acknowledged."""
 
     def faults(_: FaultCluster, workload: Workload) -> Iterator[str]:
         workload.wait_for_progress(records, LIMIT_S)
@@ -35,7 +35,7 @@ def round_trip(records: int, rate: float) -> Scenario:
 
 
 def broker_parted(records: int, rate: float) -> Scenario:
-    """A leader is parted from the other brokers, from ZooKeeper and from clients."""
+    """A leader is isolated from the other brokers, from ZooKeeper and from clients."""
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         alone = leader(cluster)
@@ -63,7 +63,7 @@ def broker_paused(records: int, rate: float) -> Scenario:
 
 
 def clients_parted(records: int, rate: float, seconds: float) -> Scenario:
-    """Clients hear nothing of any broker for a while."""
+    """Nothing passes between clients and brokers for a while."""
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         for link in cluster.clients.values():
@@ -77,7 +77,7 @@ def clients_parted(records: int, rate: float, seconds: float) -> Scenario:
 
 
 def slow_network(records: int, rate: float, pace: Pace) -> Scenario:
-    """Every link is late and narrow: brokers, ZooKeeper and clients."""
+    """Every link has latency and little bandwidth: brokers, ZooKeeper and clients."""
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         for link in cluster.links():

@@ -39,7 +39,7 @@ CASES: Final[tuple[tuple[tuple[str, ...], dict[str, int]], ...]] = (
 
 
 def get_offsets() -> Scenario:
-    """Names, patterns, partitions, rules, and internal topics with and without."""
+    """Names, patterns, partitions and rules, with and without internal topics."""
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         producer = Producer(

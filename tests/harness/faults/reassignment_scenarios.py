@@ -30,9 +30,11 @@ SLOWEST = 2.0
 
 
 def reassignment(partitions: int, *, bounce: bool, from_zero: bool = True) -> Scenario:
-    """reassign_partitions_test: every partition moves by one broker while records flow, with
-    `bounce` while every other broker is bounced cleanly, and without `from_zero` after the first
-    records were deleted."""
+    """reassign_partitions_test: every partition moves by one broker while records flow.
+
+    With `bounce`, every other broker is bounced cleanly meanwhile. Without `from_zero`, the first
+    records were deleted before.
+    """
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         ids = sorted(cluster.brokers)
@@ -52,7 +54,7 @@ def reassignment(partitions: int, *, bounce: bool, from_zero: bool = True) -> Sc
 
 
 def delete_what_was_read(cluster: FaultCluster, workload: Workload, partitions: int) -> str:
-    """DeleteRecords up to where the group has committed, and the assigned reader is past."""
+    """DeleteRecords up to the offsets that the group has committed and the reader has passed."""
     starts: dict[int, int] = {}
 
     def lacking() -> list[str]:
@@ -71,7 +73,7 @@ def delete_what_was_read(cluster: FaultCluster, workload: Workload, partitions: 
 
 def throttled(partition_bytes: int, record_bytes: int, rate: int, brokers: int) -> Scenario:
     """throttling_test: each partition takes the replicas of the next, at `rate` bytes a second on
-    every broker; that takes about as long as the bytes and the rate say."""
+    every broker. The time must be about the bytes divided by the rate."""
 
     def faults(cluster: FaultCluster, _: Workload) -> Iterator[str]:
         create_topic(cluster, BULK, BULK_PARTITIONS, 2, 1)
@@ -95,13 +97,13 @@ def throttled(partition_bytes: int, record_bytes: int, rate: int, brokers: int) 
         )
         yield f"{before} to {target} in {seconds:.1f} s, {expected_s:.1f} s by the throttle"
 
-    # A fetch is not cut in the middle: small ones, next to what the rate allows in a second.
+    # The throttle does not split a fetch: fetches are small, compared with the rate per second.
     small = {"replica.fetch.max.bytes": "65536", "replica.fetch.response.max.bytes": "262144"}
     return Scenario(faults, brokers=brokers, rf=2, min_isr=1, overrides={**PATIENT, **small})
 
 
 def seed(cluster: FaultCluster, partition_bytes: int, record_bytes: int) -> None:
-    """Write about so many bytes to each partition of the bulk topic."""
+    """Write about `partition_bytes` bytes to each partition of the bulk topic."""
     producer = Producer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -124,7 +126,7 @@ def seed(cluster: FaultCluster, partition_bytes: int, record_bytes: int) -> None
 
 
 def set_throttle(cluster: FaultCluster, rate: int) -> None:
-    """As kafka-reassign-partitions --throttle: the rate on every broker, the topic's replicas."""
+    """Set the configs of kafka-reassign-partitions --throttle: rates on brokers, and replicas."""
     brokers = {
         ConfigResource(ResourceType.BROKER, str(broker_id)): {
             "leader.replication.throttled.rate": str(rate),

@@ -65,8 +65,11 @@ def replica_failure(records: int) -> Scenario:
 
 
 def silence() -> Scenario:
-    """The ZooKeeper session of a leader times out while the broker is silent: it is taken off the
-    register and leads nothing; when it speaks again it is another registration, in every ISR."""
+    """The ZooKeeper session of a leader times out while the broker is paused.
+
+    Its registration is removed, and it leads nothing. After it resumes, it has a new registration
+    and is in every ISR.
+    """
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         at = leader(cluster)
@@ -90,8 +93,10 @@ def silence() -> Scenario:
 
 
 def controller_silence() -> Scenario:
-    """The session of the controller times out: another is elected, and what the old one does when
-    it speaks again is refused; it is an ordinary broker."""
+    """The session of the controller times out, and another controller is elected.
+
+    When the old controller resumes, its changes are refused, and it is an ordinary broker.
+    """
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         at, epoch = controller(cluster), cluster.controller_epoch()
@@ -114,7 +119,7 @@ def controller_silence() -> Scenario:
 
 
 def expiry() -> Scenario:
-    """ZooKeeper expires the session of a broker that runs: it registers anew by itself."""
+    """ZooKeeper expires the session of a running broker, which registers again by itself."""
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         for aim, aimed in AIMS.items():

@@ -22,8 +22,8 @@ VALUE: Final = bytes(100)
 
 
 def replica_scale(topics: int, partitions: int, records: int) -> Scenario:
-    """So many topics of RF 3: records go in and out of some, each broker is bounced, and all are
-    deleted."""
+    """Many topics of RF 3: records are written to and read from some, each broker is bounced, and
+    all topics are deleted."""
 
     def faults(cluster: FaultCluster, _: Workload) -> Iterator[str]:
         names = [f"scale-{number}" for number in range(topics)]
@@ -42,7 +42,7 @@ def replica_scale(topics: int, partitions: int, records: int) -> Scenario:
 
 
 def create(cluster: FaultCluster, names: list[str], partitions: int) -> float:
-    """Seconds until all topics are there, one after another, and every ISR is full."""
+    """Create topics one after another. Seconds until all exist, and every ISR is full."""
     start = time.monotonic()
     for name in names:
         create_topic(cluster, name, partitions, 3, 1)
@@ -51,7 +51,7 @@ def create(cluster: FaultCluster, names: list[str], partitions: int) -> float:
 
 
 def delete(cluster: FaultCluster, names: list[str]) -> float:
-    """Seconds until the topics are in no assignment and no directory."""
+    """Delete topics. Seconds until they are in no assignment."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, **QUICK_TO_RECONNECT})
     start = time.monotonic()
     for done in admin.delete_topics(names, request_timeout=60, operation_timeout=60).values():
@@ -66,7 +66,7 @@ def delete(cluster: FaultCluster, names: list[str]) -> float:
 
 
 def write_and_read(cluster: FaultCluster, names: list[str], partitions: int, records: int) -> float:
-    """Seconds for the records to go in, acknowledged, and out, each once."""
+    """Seconds until the records are written and acknowledged, and each was read once."""
     start = time.monotonic()
     homes = [(name, partition) for name in names for partition in range(partitions)]
     sent: Counter[tuple[str, int]] = Counter()
@@ -104,7 +104,7 @@ def write_and_read(cluster: FaultCluster, names: list[str], partitions: int, rec
 def read(
     cluster: FaultCluster, homes: list[tuple[str, int]], records: int
 ) -> Counter[tuple[str, int]]:
-    """Records by partition, until there are as many as wanted, and then all that are left."""
+    """Read until there are `records` records, and then the rest. Returns counts by partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,

@@ -1,4 +1,4 @@
-"""A scenario: the shape of a cluster and its load, what is done to them, and what is asserted."""
+"""A scenario: the shape of a cluster and its load, the faults, and the assertions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ Faults = Callable[[FaultCluster, Workload], Iterator[str]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`faults` yields what it did and raises AssertionError for what does not hold. The brokers of
-    the ids in `apache` are Apache Kafka's; the ZooKeeper is kafkapy's if it is `own_zookeeper`.
-    With `bad_disks` there are faults of disks.
+    """One scenario, with its cluster.
+
+    `faults` yields the faults that it injected, and raises AssertionError if a condition does not
+    hold. The brokers of the ids in `apache` are Apache Kafka's; with `own_zookeeper`, the ZooKeeper
+    is kafkapy's. With `bad_disks`, disks can have faults.
     """
 
     faults: Faults
@@ -39,7 +41,7 @@ class Scenario:
     bad_disks: bool = False
 
     def run(self, directory: Path) -> Verdict:
-        """On a cluster of its own; the verdict judges the records."""
+        """Run on a cluster of its own. Returns the verdict on the records."""
         with FaultCluster(
             directory,
             self.brokers,

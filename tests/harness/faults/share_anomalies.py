@@ -1,4 +1,4 @@
-"""Judges what members of a share group were delivered and what their acknowledgements came to.
+"""Finds anomalies in the deliveries to members of a share group and their acknowledgements.
 
 A record is done when it was accepted or rejected, or delivered as often as the limit allows:
 
@@ -6,16 +6,17 @@ A record is done when it was accepted or rejected, or delivered as often as the 
 |-----------------|--------------------------------------------------------------------------|
 | done-twice      | a record that was done is delivered, and its acknowledgement confirmed   |
 | delivered-again | a record was delivered long after it was done                            |
-| lost-record     | the group has nothing left, but nobody accepted or rejected a record     |
+| lost-record     | the group has nothing left, but no member accepted or rejected a record  |
 | wrong-count     | a delivery count that is not between 1 and the limit                     |
 | count-back      | a count that does not exceed that of a release which was confirmed before |
 
-A member may be delivered a record late: its broker was stopped, and the lock has ended meanwhile.
-So deliveries have an order only if their acknowledgements were confirmed, which needs the lock. But
-brokers confirm those of records before the group's start without looking (Kafka's
-`SharePartition.acknowledge`), and so a delivery counts that came after what it is compared with:
-it was acquired after that too, if its lock was held until it came. Where the lock may have ended
-on the way, the delivery counts if it was asked for after what it is compared with.
+A member may receive a record late: its broker was stopped, and the lock expired meanwhile. So
+deliveries have an order only if their acknowledgements were confirmed, which needs the lock. But
+brokers confirm acknowledgements of records before the group's start without a check (Kafka's
+`SharePartition.acknowledge`). So a delivery is compared only with acknowledgements that were
+answered before it arrived: it was also acquired after them, if its lock was held until it arrived.
+If the lock may have expired on the way, the delivery is compared only with acknowledgements that
+were answered before it was requested.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ANOMALIES = ("done-twice", "delivered-again", "lost-record", "wrong-count", "cou
 
 
 class Verb(Enum):
-    """An acknowledgement; each but a release ends a record."""
+    """An acknowledgement; all but a release finish a record."""
 
     ACCEPT = "accept"
     RELEASE = "release"
@@ -55,9 +56,12 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Delivery:
-    """A record that a member was delivered at `at`, and its acknowledgement, which was sent at
-    `called` and answered at `answered`. `asked` is known if its lock may have ended before `at`:
-    the record may have been acquired at any time since then."""
+    """A record that a member received at `at`, and its acknowledgement.
+
+    The acknowledgement was sent at `called` and answered at `answered`. `asked`, the time of the
+    request, is set if the lock may have expired before `at`: the record may have been acquired at
+    any time since then.
+    """
 
     member: str
     place: Place
@@ -75,8 +79,8 @@ class Delivery:
 
     @property
     def counts_from(self) -> float:
-        """The time by which deliveries are ordered: at which it came, its lock being held, or at
-        which it was asked for."""
+        """The time that orders deliveries: of the arrival if the lock was held, else of the
+        request."""
         return min(self.asked, self.at)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Kafka's system tests at their size: which of them there are, by name (docs/evidence/chaos.md)."""
+"""Kafka's system tests at their full size, by name (docs/evidence/chaos.md)."""
 
 from __future__ import annotations
 

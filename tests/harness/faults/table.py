@@ -18,8 +18,11 @@ PADDING = b"x" * 200
 
 
 class TableWriter(Sender):
-    """Sends 0, 1, 2, ... as the values of KEYS keys by turns. An idempotent producer's retries keep
-    their order; `unknown` are the values whose delivery failed, which may be there nevertheless."""
+    """Sends 0, 1, 2, ... as the values of KEYS keys by turns.
+
+    Retries of an idempotent producer keep the order. `unknown` are the values whose delivery
+    failed; they may be in the log nevertheless.
+    """
 
     def __init__(self, servers: str, topic: str) -> None:
         super().__init__("table")
@@ -72,7 +75,7 @@ class TableWriter(Sender):
 
 
 def rows_of(homes: Iterable[Path]) -> tuple[dict[int, int], int]:
-    """The last value of each key in replicas of different partitions; the records that are left."""
+    """The last value of each key in replicas of different partitions, and the number of records."""
     last: dict[int, int] = {}
     count = 0
     for home in homes:
@@ -86,7 +89,7 @@ def rows_of(homes: Iterable[Path]) -> tuple[dict[int, int], int]:
 
 
 def lost_rows(writer: TableWriter, last: dict[int, int], whose: str) -> list[str]:
-    """Keys whose last value is neither the last acknowledged one nor one after it that may be."""
+    """Keys whose last value is neither the last acknowledged one nor a later, unknown one."""
     found = []
     for key, acked in sorted(writer.last_acked.items()):
         value = last.get(key, -1)

@@ -1,6 +1,6 @@
 """One link that can be cut: a TCP proxy on the test's own event loop.
 
-Half-open links too: `hold_answers` lets requests through and keeps what comes back.
+It also makes half-open links: `hold_answers` forwards requests and holds the answers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TcpProxy:
         self._answering.clear()
 
     async def cut(self) -> None:
-        """Break every connection; new ones are taken, and answered again."""
+        """Break every connection; new ones are accepted, and get answers again."""
         links = list(self._links)
         for link in links:
             link.cancel()
@@ -56,7 +56,7 @@ class TcpProxy:
         await self.cut()
 
     def bring_up(self) -> None:
-        """Take connections again."""
+        """Accept connections again."""
         self._is_down = False
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,8 +1,8 @@
-"""Judges transactions that clients ran on a cluster under faults: Jepsen's anomalies.
+"""Finds Jepsen's anomalies in transactions that clients ran on a cluster under faults.
 
-A transaction sends and polls records. Values are unique within a partition. What is said of single
-records is judged by `anomalies`: a record counts as acknowledged when its transaction committed,
-and as failed when commit was never called. The definitions are those of `jepsen.tests.kafka`:
+A transaction sends and polls records. Values are unique within a partition. `anomalies` checks
+single records: a record counts as acknowledged if its transaction committed, and as failed if
+commit was never called. The definitions are those of `jepsen.tests.kafka`:
 
 | anomaly               | what it is                                                              |
 |-----------------------|-------------------------------------------------------------------------|
@@ -90,9 +90,9 @@ class Polled(NamedTuple):
 
 @dataclass
 class Instance:
-    """A producer with a transactional id: when its initialization was called, and when it was done.
+    """A producer with a transactional id: the times of the call and the end of its initialization.
 
-    Times are those of one clock.
+    All times are those of one clock.
     """
 
     transactional_id: str
@@ -103,7 +103,7 @@ class Instance:
 
 @dataclass
 class Transaction:
-    """`commit_called` is infinite until it is."""
+    """A transaction of an instance. `commit_called` is infinite until commit is called."""
 
     by: Instance
     began: float
@@ -117,8 +117,11 @@ class Transaction:
 
 
 class Copied(NamedTuple):
-    """A topic made from another by transactions, partition by partition, and the offsets of the
-    source that they committed. `origin` has the source's value by the copy's."""
+    """A topic that transactions copied from another, partition by partition.
+
+    `committed` are the offsets of the source that they committed. `origin` has the source's value
+    by the copy's.
+    """
 
     source: str
     target: str
@@ -127,8 +130,10 @@ class Copied(NamedTuple):
 
 
 class TransactionHistory:
-    """Transactions, and by topic what was sent and polled outside of them. All polls are in
-    `topics`, those of transactions too. `judge` may be asked once all readers were drained."""
+    """Transactions, and by topic the sends and polls outside of them.
+
+    `topics` has all polls, also those of transactions. Call `judge` once all readers are drained.
+    """
 
     def __init__(self, topics: Iterable[str]) -> None:
         self.topics = {topic: History() for topic in topics}
@@ -277,7 +282,7 @@ class _View:
             initialized[by.transactional_id].append(by)
         for txn in self._transactions:
             if txn.fate is not Fate.COMMITTED or not txn.sent:
-                continue  # the commit of an empty one is sent to nobody
+                continue  # the commit of an empty transaction sends no request
             for later in initialized[txn.by.transactional_id]:
                 if later.init_called > txn.by.init_done and later.init_done < txn.began:
                     yield "zombie-commit", f"{txn}, after {later.name} was initialized"

@@ -70,7 +70,7 @@ AFTER_PURGE = {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NU
 
 
 class Seat(NamedTuple):
-    """A sender's place: several have the same transactional id."""
+    """The parameters of a sender. Several senders have the same transactional id."""
 
     servers: str
     history: TransactionHistory
@@ -81,7 +81,7 @@ class Seat(NamedTuple):
 
 
 class TransactionalSender(Sender):
-    """One of the live producers of a transactional id, in one life after the other."""
+    """One of the live producers of a transactional id, in one instance after the other."""
 
     away_s = (2.0, 8.0)
     """How long it stays away when another has fenced it: its next life fences that one."""
@@ -133,7 +133,7 @@ class TransactionalSender(Sender):
                 "transaction.timeout.ms": int(TRANSACTION_LIMIT_S * 1000),
                 "request.timeout.ms": 5000,
                 "linger.ms": 5,
-                # It keeps to a coordinator that is gone until its metadata are that old.
+                # It keeps a coordinator that is gone until its metadata is this old.
                 "metadata.max.age.ms": 2000,
                 **QUICK_TO_RECONNECT,
                 **LOGGED,
@@ -142,7 +142,7 @@ class TransactionalSender(Sender):
         )
 
     def _live(self, producer: Producer, by: Instance) -> None:
-        """One transaction after the other, until an error that only a new instance gets over."""
+        """Run one transaction after the other, until an error that needs a new instance."""
         while not self._stopping.is_set():
             transaction = Transaction(by, time.monotonic())
             self._history.transactions.append(transaction)
@@ -166,7 +166,7 @@ class TransactionalSender(Sender):
         self._go_back(transaction)
 
     def _commit(self, producer: Producer, transaction: Transaction) -> None:
-        """Commit; a time limit that passes is no error of the transaction."""
+        """Commit, and retry after a timeout, which is no error of the transaction."""
         transaction.commit_called = time.monotonic()
         transaction.fate = Fate.UNKNOWN
         for attempt in itertools.count(1):
@@ -180,7 +180,7 @@ class TransactionalSender(Sender):
         self.acked += len(transaction.sent)
 
     def _send(self, producer: Producer, transaction: Transaction, key: Key) -> int:
-        """Send the next value, which is returned."""
+        """Send the next value, and return it."""
         sent = Sent(key, next(self._values))
         transaction.sent.append(sent)
         value = b"%d %s" % (sent.value, PADDING)
@@ -234,7 +234,7 @@ class Worker(TransactionalSender):
 
 
 class Copier(TransactionalSender):
-    """A member of the group of copiers; each life has a consumer of its own."""
+    """A member of the group of copiers; each instance has a consumer of its own."""
 
     away_s = (5.0, 30.0)  # each time the group is rebalanced
 
@@ -298,7 +298,7 @@ class Copier(TransactionalSender):
             self._send_offsets(producer, positions)
 
     def _send_offsets(self, producer: Producer, positions: dict[int, int]) -> None:
-        """Send offsets in a thread, which is left behind if it does not end: librdkafka may never
+        """Send offsets in a thread, which is abandoned if it does not end: librdkafka may never
         return from this call after the group's coordinator was killed (its issues 5456, 5511)."""
         offsets = [TopicPartition(TOPIC, partition, at) for partition, at in positions.items()]
         group = self._consumer.consumer_group_metadata()
@@ -362,7 +362,7 @@ class TransactionWorkload(Workload):
             party.start()
 
     def _drain(self) -> list[int]:
-        """A last record in each partition shows that no transaction before it is open."""
+        """Drain. A last record in each partition proves that no transaction before it is open."""
         servers, partitions = self.cluster.bootstrap_servers, self._partitions
         for worker in self.workers:
             try:
@@ -381,7 +381,7 @@ class TransactionWorkload(Workload):
         return ends
 
     def _close(self, topic: str) -> list[int]:
-        """Write a record to each partition without a transaction; the ends of the log."""
+        """Write a record to each partition without a transaction. Returns the log ends."""
         producer = Producer(
             {
                 "bootstrap.servers": self.cluster.bootstrap_servers,
