@@ -1,1 +1,1 @@
-"""pytest plugins: time limits, leaks, lanes, what could not be checked."""
+"""pytest plugins: time limits, leaks, lanes, a list of the checks that could not run."""

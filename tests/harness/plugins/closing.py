@@ -1,7 +1,8 @@
 """Closes what a test opened, in the reverse order, at its end.
 
-Helpers register what they open with `at_end`. What a fixture of a module or of the session opens
-is closed with the module or the session: those fixtures are set up before the stack of a test.
+Helpers register the resources that they open with `at_end`. Resources of fixtures of a module or of
+the session are closed with the module or the session: those fixtures are set up before the stack of
+a test.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _stacks: list[ExitStack] = []
 
 @contextmanager
 def closing() -> Iterator[None]:
-    """Everything that is registered inside is closed on the way out."""
+    """Close everything that is registered inside, at the exit."""
     with ExitStack() as stack:
         _stacks.append(stack)
         try:
@@ -26,7 +27,7 @@ def closing() -> Iterator[None]:
 
 
 def at_end(close: Callable[[], object]) -> None:
-    """Call `close` when the test ends; it must not mind to be called again."""
+    """Call `close` when the test ends; further calls must have no effect."""
     _stacks[-1].callback(close)
 
 
@@ -44,6 +45,6 @@ class Disk(OsFileSystem):
         return file
 
     def open_files(self) -> list[str]:
-        """The paths of the files that nobody has closed yet."""
+        """The paths of the files that are still open."""
         self._files = [file for file in self._files if file._fd >= 0]
         return [file.path for file in self._files]

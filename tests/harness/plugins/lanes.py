@@ -1,7 +1,7 @@
 """The order of the tests when pytest-xdist runs several at once: a plugin of pytest.
 
 The tests of a file run one after the other, since they share its broker, unless each has a cluster
-of its own; those of Spark share a JVM. The longest begin first, so that nothing long is left for
+of its own; those of Spark share a JVM. The longest begin first, so that no long test is left for
 the end.
 """
 
@@ -51,7 +51,7 @@ brokers and clients, so that neither part of the run leaves a processor idle."""
 
 
 def lane(nodeid: str) -> str:
-    """The name that tests have in common which run one after the other."""
+    """The name of a test's lane. Tests of one lane run one after the other."""
     file = nodeid.partition("::")[0]
     if file in ALONE:
         return nodeid
@@ -59,7 +59,7 @@ def lane(nodeid: str) -> str:
 
 
 def rank(nodeid: str) -> int:
-    """0 for what is to begin first."""
+    """The place in the order of the tests; 0 begins first."""
     ranks = (place for place, start in enumerate(LONG) if nodeid.startswith(start))
     return next(ranks, len(LONG))
 
@@ -86,8 +86,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
             super()._assign_work_unit(node)
 
         def _reschedule(self, node: Any) -> None:
-            """A worker has one test to run and one to know of: what else it had would wait behind
-            a long one."""
+            """Give a worker only one test to run and one to run next: further tests would wait
+            behind a long one."""
             if node.shutting_down:
                 return
             if not self.workqueue:

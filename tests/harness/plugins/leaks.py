@@ -1,5 +1,7 @@
-"""Leaks of this process: descriptors, child processes and threads that a test leaves. Also a plugin
-of pytest: no module answers for resources that a fixture of the session opens."""
+"""Finds leaks of this process: descriptors, child processes and threads that a test leaves.
+
+Also a plugin of pytest, because no module is responsible for resources of a session's fixtures.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def held() -> Held:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-    """Not in a conftest.py: pytest asks none below its root about fixtures of the session."""
+    """Record resources of the session's fixtures. Hooks in a conftest.py below the root are not
+    called for these fixtures."""
     if fixturedef.scope != "session":
         return (yield)
     before = held()
@@ -53,31 +56,31 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that failed holds nothing by its traceback: Python keeps the last one, and with it
-    the variables of its frames."""
+    """Clear the frames of a failed test: Python keeps the last traceback, and with it the
+    variables of its frames."""
     report = yield
     if call.excinfo is not None and not item.config.getoption("usepdb"):
         error: BaseException | None = call.excinfo.value
         while error is not None:
             traceback.clear_frames(error.__traceback__)
             for frame, _ in traceback.walk_tb(error.__traceback__):
-                _ = frame.f_locals  # the copy that the report was made of is brought up to date
+                _ = frame.f_locals  # updates the copy that the report was made from
             error = error.__context__
     return report
 
 
 def belongs_to_the_session_if(is_of_it: Callable[[str], bool]) -> None:
-    """Whatever is so described is held until the end of the session, whenever it comes."""
+    """Resources with a matching description belong to the session, whenever they are opened."""
     _is_of_the_session.append(is_of_it)
 
 
 def answer_for_children_of(pid: int) -> None:
-    """Children of that process are this one's as well: it forks for it."""
+    """Count children of that process as this one's: it forks for this process."""
     _parents.add(pid)
 
 
 def left_since(before: Held) -> list[str]:
-    """Descriptions of what was opened since `before` and is still open; not the session's."""
+    """Descriptions of what was opened since `before` and is still open, except the session's."""
     return [
         said
         for key, said in held().items()
@@ -88,8 +91,8 @@ def left_since(before: Held) -> list[str]:
 
 
 def expect_none_since(before: Held) -> None:
-    """Fail, naming each, if anything is still held that was not held `before`. Child processes
-    among it are ended."""
+    """Fail with a list of the resources that are still held but were not held `before`. Child
+    processes among them are killed."""
     if not left_since(before):
         return
     gc.collect()
@@ -140,7 +143,7 @@ def _addresses(fd: int) -> str:
 
 
 def _children() -> dict[tuple[str, int], str]:
-    """Not by /proc/self/task/*/children: that list may lack some while another one ends."""
+    """Child processes by /proc: /proc/self/task/*/children may lack some while another ends."""
     found: dict[tuple[str, int], str] = {}
     for name in filter(str.isdecimal, os.listdir("/proc")):
         try:

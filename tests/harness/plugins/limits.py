@@ -1,10 +1,11 @@
 """No test can hang: a plugin of pytest with two limits for each.
 
 pytest-timeout (`timeout` in pyproject.toml) fails a test in its own process, so that fixtures still
-end its brokers; the report has the stacks of all threads. A wait in native code never sees that
-signal, and a teardown may hang as well: at the hard limit faulthandler, whose timer needs neither
-the interpreter nor its lock, writes the stacks and ends the process. pytest-xdist then names the
-test as failed and goes on with a new worker, and what the old one had started is ended here.
+end its brokers; the report has the stacks of all threads. A wait in native code never handles that
+signal, and a teardown may hang as well. At the hard limit, faulthandler, whose timer needs neither
+the interpreter nor its lock, writes the stacks and ends the process. pytest-xdist then reports the
+test as failed and continues with a new worker, and this plugin ends the processes that the old
+worker had started.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _stderr = 2
 
 
 def pytest_configure() -> None:
-    """Remember where to write: pytest puts files of its own in the place of a test's streams."""
+    """Duplicate stderr: pytest replaces the streams of a test with files of its own."""
     global _stderr
     _stderr = os.dup(2)
 
@@ -43,7 +44,7 @@ def pytest_runtest_protocol() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_exception_interact() -> None:
-    """pytest has switched faulthandler's timer off; the teardown needs it."""
+    """Start the timer again for the teardown: pytest has cancelled it."""
     _arm()
 
 
@@ -59,7 +60,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object | None) -> None:
-    """A worker of pytest-xdist has ended: nothing that it started goes on without it."""
+    """Kill the processes that a worker of pytest-xdist had started when it ended with an error."""
     if error is None:
         return
     worker = {

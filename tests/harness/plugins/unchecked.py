@@ -13,6 +13,6 @@ def note(what: str, why: str) -> None:
 
 
 def lines() -> list[str]:
-    """One line for each peer or circumstance that could not be had."""
+    """One line for each peer or circumstance that is not available."""
     everything = {**fetch_peers.missing(), **_noted}
     return [f"not checked: {what} ({why})" for what, why in sorted(everything.items())]
