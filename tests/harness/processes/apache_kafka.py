@@ -1,8 +1,8 @@
 """Apache Kafka from Maven Central, run with `java -cp`: broker, ZooKeeper and tools.
 
-3.9 is meant where no release is named; 4 has KRaft brokers only. The jars live in
+The default release is 3.9; 4 has KRaft brokers only. The jars are in
 `~/.cache/kafkapy/kafka-3.9` and `kafka-4` ($XDG_CACHE_HOME is honoured); `jars()` fetches them
-once. Everything here raises Unavailable when the peer cannot be had on this machine.
+once. Functions raise Unavailable if the peer is not available on this machine.
 
     python -m tests.harness.processes.apache_kafka kafka.tools.ConsoleProducer --help
 """
@@ -23,8 +23,11 @@ from tests.harness.processes.broker_process import QUICK_SETTINGS, ServerProcess
 
 
 class Release(NamedTuple):
-    """A release of Apache Kafka, where its jars lie, (group, artifact, version) of its logger
-    where it does not depend on one, and which of its own artifacts: `name` or `name:classifier`."""
+    """A release of Apache Kafka.
+
+    `directory` is the place of its jars. `logger` is the (group, artifact, version) of its logger,
+    if it does not depend on one. `artifacts` are its own: `name` or `name:classifier`.
+    """
 
     version: str
     directory: str
@@ -34,12 +37,12 @@ class Release(NamedTuple):
 
 VERSION = "3.9.1"
 KAFKA_3: Final = Release(VERSION, "kafka-3.9")
-# With what the rest of the scripts in bin/ need besides.
+# With the artifacts that the other scripts in bin/ need.
 KAFKA_3_WHOLE: Final = KAFKA_3._replace(
     directory="kafka-3.9-whole",
     artifacts=(*KAFKA_3.artifacts, "connect-mirror", "kafka-shell", "trogdor"),
 )
-# With what is run by Kafka's users, and with what Kafka's own system tests run.
+# With the applications of Kafka's users, and the programs of Kafka's system tests.
 KAFKA_3_APPS: Final = KAFKA_3._replace(
     directory="kafka-3.9-apps",
     artifacts=(
@@ -48,7 +51,7 @@ KAFKA_3_APPS: Final = KAFKA_3._replace(
         *("connect-runtime", "connect-file", "connect-mirror"),
     ),
 )
-# The newest that Maven Central has whole (of 4.4.0 the tools are missing); Java 17 suffices.
+# The newest complete release on Maven Central (4.4.0 lacks the tools); Java 17 suffices.
 KAFKA_4: Final = Release(
     "4.3.1", "kafka-4", ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
 )
@@ -59,7 +62,7 @@ KAFKA_4_STREAMS: Final = KAFKA_4._replace(
         *("kafka-streams", "kafka-streams:test", "kafka-clients:test"),
     ),
 )
-# The Java client alone, the newest; with what it logs by and compresses with.
+# The Java client alone, the newest, with its logger and its compression libraries.
 KAFKA_4_CLIENT: Final = Release(
     "4.4.0", "kafka-4-client", ("org.slf4j", "slf4j-nop", "1.7.36"), ("kafka-clients",)
 )
@@ -107,7 +110,7 @@ appender.out.layout.pattern=[%d] %p %m (%c)%n
 
 
 class Unavailable(Exception):
-    """A peer cannot be had on this machine; the message says why."""
+    """A peer is not available on this machine; the message has the reason."""
 
 
 def cache_dir() -> Path:
@@ -122,7 +125,7 @@ def last_line(text: str) -> str:
 def run_or_unavailable(
     command: Sequence[str], cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> None:
-    """Run a fetching command; Unavailable with its last line when it fails."""
+    """Run a command that fetches. Raises Unavailable with its last line if it fails."""
     name = Path(command[0]).name
     try:
         done = subprocess.run(
@@ -143,7 +146,7 @@ def run_or_unavailable(
 
 
 def apt_install(*packages: str) -> None:
-    """Install Debian packages as root; Unavailable otherwise."""
+    """Install Debian packages as root. Raises Unavailable if that fails."""
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         raise Unavailable(f"install {' '.join(packages)} first (not root on Debian)")
     os.environ.setdefault("DEBIAN_FRONTEND", "noninteractive")
@@ -195,7 +198,8 @@ def _libs(release: Release) -> Path:
 def archive_of(name: str, jars: Path) -> Path:
     """The path of the archive of the classes in `jars`, which `class_archives` makes.
 
-    It fits one Java, one state of the jars and one text of that module; its name says which.
+    It is valid for one Java, one state of the jars and one text of that module, and its name
+    identifies them.
     """
     program = Path(java()).resolve()
     what = zlib.crc32(str(jars).encode())
@@ -205,17 +209,17 @@ def archive_of(name: str, jars: Path) -> Path:
 
 
 def archives_for(archive: Path) -> str:
-    """The pattern of the names that archives of the same jars have had."""
+    """The pattern of the names of all archives of the same jars."""
     return f"{archive.stem.rpartition('-')[0]}-*.jsa"
 
 
 def class_archive(release: Release = KAFKA_3) -> Path:
-    """Of Apache Kafka's classes."""
+    """The path of the archive of Apache Kafka's classes."""
     return archive_of(release.directory, _libs(release))
 
 
 def sharing(archive: Path) -> list[str]:
-    """The JVM's options: it says nothing of an archive that it cannot use."""
+    """JVM options that use an archive, without messages if the JVM cannot use it."""
     return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"] if archive.exists() else []
 
 
@@ -248,7 +252,7 @@ def java_command(
         java(),
         f"-Xmx{heap_mb}m",
         "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",  # nothing lives long enough to pay for the second compiler
+        "-XX:TieredStopAtLevel=1",  # runs are too short for the second compiler to pay off
         "-XX:CompileThresholdScaling=4",
         *sharing(class_archive(release)),
         f"-D{name}=file:{log4j}",
@@ -301,7 +305,7 @@ class ZooKeeperProcess(ServerProcess):
 class ApacheBroker(ServerProcess):
     """Apache Kafka: one KRaft node, or a ZooKeeper-mode broker if `zookeeper` is given.
 
-    Has the same face as BrokerProcess, so that the same checks run against both.
+    Has the same interface as BrokerProcess, so that the same checks run against both.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Several brokers on one ZooKeeper, and what their topics look like from outside."""
+"""Several brokers on one ZooKeeper, and the descriptions of their topics."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class BrokerGroup:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Those that run."""
+        """The addresses of the running brokers."""
         return ",".join(b.bootstrap_servers for b in self.brokers.values() if b.running)
 
     def start(self, *broker_ids: int) -> None:
-        """Start brokers and wait until each that runs knows all that run."""
+        """Start brokers, and wait until each running broker has all of them in its metadata."""
         for broker_id in broker_ids:
             self.brokers[broker_id].launch()
         for broker_id in broker_ids:
@@ -52,8 +52,8 @@ class BrokerGroup:
             assert self.brokers[broker_id].stop() == 0
 
     def describe(self, topic: str) -> str:
-        """`kafkapy topics --describe`, a line for each partition, blanks for tabs; or what it
-        complains of."""
+        """Output of `kafkapy topics --describe`, a line for each partition, blanks for tabs; or
+        its error."""
         words = ("--bootstrap-server", self.bootstrap_servers, "--topic", topic)
         outcome = kafkapy("topics", "--describe", *words)
         if outcome.status != 0:
@@ -70,7 +70,7 @@ class BrokerGroup:
             seen[0] = self.describe(topic)
             return seen[0] == expected
 
-        # The caller compares, and so shows what differs.
+        # The caller compares, and so shows the difference.
         with contextlib.suppress(AssertionError):
             wait_until(is_as_expected, f"{topic} as expected", LIMIT_S)
         return seen[0]

@@ -41,11 +41,11 @@ QUICK_SETTINGS = {
 
 
 def free_port() -> int:
-    """A loopback port on which nobody listens, for a server that has to be told one.
+    """A free loopback port, for a server whose configs need one.
 
-    No process is given a port twice, and none is in the range from which the kernel takes those of
-    outgoing connections: between now and when the server listens, or while it is down, nothing but
-    another server with a port of its own choice can take it.
+    No process gets a port twice, and the ports are outside the range that the kernel uses for
+    outgoing connections. So until the server listens, and while it is down, only another server
+    with a chosen port can take the port.
     """
     for port in _PORTS:
         with socket.socket() as probe, suppress(OSError):
@@ -55,8 +55,8 @@ def free_port() -> int:
 
 
 def _ports() -> Iterator[int]:
-    """All that may be given out, in an order of this process's own. The workers of a run have none
-    in common: a server of one may be down when another looks."""
+    """All ports that may be used, in an order of this process's own. The workers of a run share no
+    ports: a server of one worker may be down when another worker checks its port."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     limits = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
@@ -85,8 +85,8 @@ def answers_api_versions(host: str, port: int) -> bool:
 class ServerProcess:
     """A server child process: started, awaited, killed or stopped by its own pid.
 
-    `output` is the file that collects its stdout and stderr over all its lives. `environment` is
-    what it has besides this process's.
+    `output` is the file that collects stdout and stderr of all its starts. `environment` has
+    variables besides those of this process.
     """
 
     def __init__(self, command: Sequence[str], port: int, output: Path, name: str) -> None:
@@ -127,7 +127,7 @@ class ServerProcess:
         return answers_api_versions("127.0.0.1", self.port)
 
     def wait_until_ready(self, limit_s: float = START_LIMIT_S) -> None:
-        """Return when it answers.
+        """Return when the server answers.
 
         Raises RuntimeError with the end of the output if the process ends or the limit passes.
         """
@@ -149,12 +149,12 @@ class ServerProcess:
         return self
 
     def wait(self, limit_s: float = STOP_LIMIT_S) -> int:
-        """Wait for the process to end by itself; its exit status."""
+        """Wait for the process to end by itself. Returns its exit status."""
         assert self._process is not None
         return self._process.wait(limit_s)
 
     def pause(self) -> None:
-        """SIGSTOP: it keeps its connections and answers nothing, once each thread has stopped."""
+        """SIGSTOP, and wait until each thread has stopped: connections stay, without answers."""
         os.kill(self.pid, signal.SIGSTOP)
         wait_until(lambda: set(self._states()) == {"T"}, f"{self.name} has stopped")
 
@@ -163,7 +163,7 @@ class ServerProcess:
         os.kill(self.pid, signal.SIGCONT)
 
     def _states(self) -> Iterator[str]:
-        """Of its threads (Linux)."""
+        """The states of its threads (Linux)."""
         for thread in Path(f"/proc/{self.pid}/task").iterdir():
             with suppress(OSError):  # it ended meanwhile
                 yield (thread / "stat").read_text().rpartition(") ")[2][0]
@@ -175,7 +175,7 @@ class ServerProcess:
         self._process.wait()
 
     def stop(self, limit_s: float = STOP_LIMIT_S) -> int:
-        """SIGTERM and wait; the exit status. A process that outlives the limit is killed."""
+        """SIGTERM and wait; returns the exit status. After the limit, the process is killed."""
         assert self._process is not None
         if self.running:
             os.kill(self.pid, signal.SIGTERM)

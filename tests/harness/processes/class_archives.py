@@ -1,11 +1,11 @@
-"""Archives of the classes that servers and Spark load, with which their JVMs start sooner.
+"""Archives of the classes that servers and Spark load, with which their JVMs start faster.
 
     python -m tests.harness.processes.class_archives
 
 makes those that this machine lacks, which takes a minute, and prints JVM options for Spark. With an
 archive a broker of Apache Kafka, a ZooKeeper and a job of Spark need 40 % less processor time to
-start. A JVM uses an archive only if it fits (`apache_kafka.archive_of` names it by what it has to
-fit).
+start. A JVM uses an archive only if it is valid for this JVM (`apache_kafka.archive_of` names it by
+the conditions).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.java_console import send_lines_through_java
 from tests.harness.security.secure_kafka import SecureApacheBroker
 
-# The JVMs of Spark end before what the second compiler makes is worth its time.
+# The JVMs of Spark end before the second compiler pays off.
 SPARK_FLAGS: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 LIMIT_S: Final = 300.0
 SPARK_JOB: Final = """
@@ -54,7 +54,7 @@ AT_EXIT: Final = "-XX:ArchiveClassesAtExit="
 def ensure(archive: Path, make: Callable[[Path, Path], None]) -> None:
     """Make an archive if there is none: `make(directory, archive)` writes one.
 
-    Where no archive comes of it, the JVMs do without.
+    If that fails, the JVMs run without an archive.
     """
     if archive.exists():
         return
@@ -73,7 +73,7 @@ def ensure(archive: Path, make: Callable[[Path, Path], None]) -> None:
 
 
 def make_for_kafka(directory: Path, archive: Path) -> None:
-    """Of the classes of several JVMs, which a JVM cannot archive at its exit: brokers with and
+    """Archive the classes of several JVMs, which a JVM cannot archive at its exit: brokers with and
     without ZooKeeper, and tools that use TLS and SASL."""
     with mock.patch.dict(
         os.environ, JAVA_TOOL_OPTIONS=f"-XX:DumpLoadedClassList={directory}/%p.list"
@@ -108,7 +108,7 @@ def _run_kafka(directory: Path) -> None:
 
 
 def make_for_zookeeper(directory: Path, archive: Path) -> None:
-    """Of a ZooKeeper that serves a session."""
+    """Archive the classes of a ZooKeeper that serves a session."""
     server = zookeeper_server.ZooKeeperServer(directory / "zookeeper")
     server.command.insert(1, f"{AT_EXIT}{archive}")
     with server:
@@ -120,7 +120,8 @@ def make_for_zookeeper(directory: Path, archive: Path) -> None:
 
 
 def make_for_spark(directory: Path, archive: Path) -> None:
-    """Of a job that plans, generates code, and reads, writes and streams through our source."""
+    """Archive the classes of a job that reads, writes and streams through our source, and that
+    plans queries and generates code."""
     job = directory / "job.py"
     job.write_text(SPARK_JOB)
     environment = {

@@ -1,7 +1,8 @@
-"""Brokers that are forked from a process which has imported what they need.
+"""Brokers that are forked from a process (a forkserver) that has imported their modules.
 
-Imports are 0.25 of the 0.3 s of processor time that a broker's start takes, and a run of all tests
-starts 700. Tests of the console script itself start that: tests/cli, `kafkapy.testing`, the pages.
+Imports take 0.25 of the 0.3 s of processor time of a broker's start, and a run of all tests starts
+700 brokers. Tests of the console script itself start the script: tests/cli, `kafkapy.testing`, the
+pages.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ _OF_A_TEST: Final = "PYTEST_CURRENT_TEST"
 
 _context = multiprocessing.get_context("forkserver")
 _inherited: Mapping[str, str] | None = None
-# Starting one process asks after all others, and an exit status can be read only once.
+# Starting a process polls all others, and an exit status can be read only once.
 _LOOK_AGAIN_S: Final = 0.2
 _reading = threading.Lock()
 
 
 def prepare() -> None:
-    """Start the process that forks; it ends with this one."""
+    """Start the forkserver; it ends with this process."""
     global _inherited
     _context.set_forkserver_preload(list(MODULES))
     forkserver.ensure_running()
@@ -45,8 +46,8 @@ def prepare() -> None:
 
 
 def can_fork(command: Sequence[str]) -> bool:
-    """Whether a fork does what the command does: nothing but the broker's, and a process that has
-    inherited this environment."""
+    """Whether a fork can do what the command does: start a broker, in the environment that the
+    forkserver has inherited."""
     ours = [str(Path(sys.executable).parent / "kafkapy"), "server", "start"]
     return list(command[:3]) == ours and _inherited == _environment()
 
@@ -85,8 +86,11 @@ class ForkedBroker:
             os.kill(self.pid, signal.SIGKILL)
 
     def _ended(self, timeout: float | None) -> int | None:
-        """The exit status, once it has ended. Several threads may wait for it: one that polls a
-        sentinel is not woken when another closes it, so each looks again from time to time."""
+        """The exit status, once the process has ended.
+
+        Several threads may wait for it. A thread that polls a sentinel is not woken when another
+        closes it, so each looks again from time to time.
+        """
         end_s = inf if timeout is None else time.monotonic() + timeout
         while self._status is None:
             left_s = max(0.0, end_s - time.monotonic())
@@ -105,7 +109,7 @@ class ForkedBroker:
 
 
 def run(arguments: list[str], output: str, directory: str) -> None:
-    """Be `kafkapy` with these arguments, whose output goes to the end of a file."""
+    """Run `kafkapy` with these arguments in this process, and append its output to a file."""
     os.chdir(directory)
     sink = os.open(output, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     for stream in (sys.stdout, sys.stderr):

@@ -60,7 +60,7 @@ class MemberProcess:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """SIGKILL: the coordinator hears no more of it."""
+        """SIGKILL: the coordinator receives nothing more from it."""
         self._process.kill()
         self._process.wait()
 
@@ -74,7 +74,7 @@ class MemberProcess:
             self.kill()
 
     def events(self) -> list[Event]:
-        """The whole lines that it wrote until now."""
+        """The complete lines that it has written so far."""
         found = []
         for line in self._output.read_text().splitlines(keepends=True):
             if line.startswith("{") and line.endswith("\n"):
@@ -88,7 +88,7 @@ class MemberProcess:
         return "\n".join(line for text in texts for line in text.splitlines()[-15:])
 
     def assigned(self) -> set[int]:
-        """The partitions that it has, by what it wrote."""
+        """The partitions that are assigned to it, according to its output."""
         partitions: set[int] = set()
         for event in self.events():
             moved = {row["partition"] for row in event.fields.get("partitions", ())}
@@ -104,7 +104,7 @@ Place = tuple[int, int]
 
 
 def consumed(members: Iterable[MemberProcess]) -> dict[Place, list[int]]:
-    """When each record was consumed, once or more often."""
+    """The times at which each record was consumed, one or several."""
     times: dict[Place, list[int]] = defaultdict(list)
     for member in members:
         for event in member.events():
@@ -114,7 +114,7 @@ def consumed(members: Iterable[MemberProcess]) -> dict[Place, list[int]]:
 
 
 def consumed_after_commit(members: Sequence[MemberProcess]) -> list[str]:
-    """Records that were consumed after a commit that was past them had been accepted."""
+    """Records that were consumed after a commit of a higher offset had been accepted."""
     commits: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for member in members:
         for event in member.events():

@@ -20,13 +20,13 @@ signal.pause()
 
 
 class IdleServers:
-    """Children that wait for a signal; whoever is left is killed in the end."""
+    """Child processes that wait for a signal; the remaining ones are killed at the end."""
 
     def __init__(self) -> None:
         self._children: list[subprocess.Popen[bytes]] = []
 
     def start(self, pid_file: Path | None = None, *words: str) -> subprocess.Popen[bytes]:
-        """One that holds `pid_file`, with `words` on its command line."""
+        """Start a child that holds `pid_file`, with `words` on its command line."""
         held = [] if pid_file is None else [str(pid_file)]
         child = subprocess.Popen(
             [sys.executable, "-c", IDLE, *held, *words], stdout=subprocess.PIPE

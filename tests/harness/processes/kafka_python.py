@@ -1,4 +1,4 @@
-"""The clients of kafka-python, closed to the end."""
+"""Clients of kafka-python that are closed completely."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ T = TypeVar("T", bound=Client)
 
 @contextmanager
 def closed(client: T) -> Iterator[T]:
-    """Close `client` on the way out, and the socket that it was still connecting: kafka-python
-    leaves that one to the garbage collector, whose warning would fail whichever test runs then."""
+    """Close `client` at the exit, also a socket that it is still connecting.
+
+    kafka-python leaves this socket to the garbage collector, whose warning would fail the test that
+    runs then.
+    """
     try:
         yield client
     finally:

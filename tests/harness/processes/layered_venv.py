@@ -12,10 +12,10 @@ from pip._vendor.distlib.scripts import ScriptMaker, enquote_executable
 
 
 def make_layered_venv(root: Path) -> Path:
-    """Make `root/.venv` with the package of `root`; its `kafkapy`.
+    """Make `root/.venv` with the package of `root`. Returns the path of its `kafkapy`.
 
-    Quick, and without a network: what the package depends on is taken from the environment that
-    runs this. The console script is written by the part of pip that always writes it.
+    It is quick and needs no network: dependencies come from the environment that runs this. The
+    console script is written by the part of pip that always writes it.
     """
     directory = root / ".venv"
     venv.create(directory, symlinks=True)
@@ -23,7 +23,7 @@ def make_layered_venv(root: Path) -> Path:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     layer = directory / "lib" / version / "site-packages" / "layer.pth"
     layer.write_text("".join(f"{path}\n" for path in (root, *below)))
-    # Its scripts and jars are used by their paths, which are to be below `root` too.
+    # Scripts and jars of pyspark are used by their paths, which must be below `root`, too.
     pyspark = find_spec("pyspark")
     if pyspark is not None and pyspark.origin is not None:
         (layer.parent / "pyspark").symlink_to(Path(pyspark.origin).parent)
@@ -34,7 +34,7 @@ def make_layered_venv(root: Path) -> Path:
     maker.set_mode = True
     maker.make("kafkapy = kafkapy.cli.main:main")
 
-    # What scripts/_env.sh takes for installed.
+    # The mark of a complete installation for scripts/_env.sh.
     stamp = hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest()
     (directory / ".installed-spark,dev").write_text(f"{stamp}  -")
     return directory / "bin" / "kafkapy"

@@ -1,4 +1,4 @@
-"""kafkapy's own ZooKeeper as a child process, with the face of `ZooKeeperServer`."""
+"""kafkapy's own ZooKeeper as a child process, with the interface of `ZooKeeperServer`."""
 
 from __future__ import annotations
 

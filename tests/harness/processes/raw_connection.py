@@ -18,7 +18,7 @@ LIMIT_S = 30.0
 
 
 class RawConnection:
-    """One connection. `name` is how the broker's log calls this peer: "127.0.0.1:port"."""
+    """One connection. `name` is this peer's name in the broker's log: "127.0.0.1:port"."""
 
     def __init__(self, servers: str) -> None:
         host, _, port = servers.rpartition(":")
@@ -56,7 +56,7 @@ class RawConnection:
         return data
 
     def is_closed_by_peer(self) -> bool:
-        """Waits for the broker's next move: True if it closes, False if it answers."""
+        """Wait until the broker closes the connection (True) or answers (False)."""
         return self._read(1) is None
 
     def request(self, message: Message, version: int, response_class: type[Message]) -> Any:

@@ -19,7 +19,7 @@ def scrape(collector: Any) -> dict[str, float]:
 
 
 def samples_of(port: int) -> dict[str, float]:
-    """The same of a broker whose metrics are at a port of this machine."""
+    """Samples of a broker whose metrics are served at a port of this machine."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=LIMIT_S) as answer:
         return _samples(answer.read().decode())
 

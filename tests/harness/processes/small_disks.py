@@ -11,14 +11,14 @@ from pathlib import Path
 
 
 def mount(where: Path, size: str, *options: str) -> bool:
-    """Mount `size` bytes of memory (mount's words: "8m") at a directory; whether it worked."""
+    """Mount a tmpfs of `size` (as mount writes it: "8m"). Returns whether that worked."""
     wanted = ",".join([f"size={size}", *options])
     command = ["mount", "-t", "tmpfs", "-o", wanted, "tmpfs", str(where)]
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
 def can_mount() -> bool:
-    """Whether this machine lets us make a small disk."""
+    """Whether this process may mount a small disk."""
     if os.geteuid() != 0:
         return False
     with tempfile.TemporaryDirectory() as scratch:
@@ -30,7 +30,7 @@ def can_mount() -> bool:
 
 @contextmanager
 def mounted(where: Path, size: str) -> Iterator[Path]:
-    """A new directory that is a small disk, until the end."""
+    """A new directory with a small disk, which is unmounted at the end."""
     where.mkdir()
     assert mount(where, size)
     try:

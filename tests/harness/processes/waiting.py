@@ -1,4 +1,4 @@
-"""Waiting for a condition: looked at again and again, with a limit, never slept through."""
+"""Waiting for a condition: polling with a time limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def wait_until(
     limit_s: float = LIMIT_S,
     look_again_s: float = _LOOK_AGAIN_S,
 ) -> None:
-    """Return when `holds()` does; fail, saying what was waited for, when the limit has passed."""
+    """Return when `holds()` is true; fail with `what` in the message after the limit."""
     deadline = time.monotonic() + limit_s
     while not holds():
         assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"

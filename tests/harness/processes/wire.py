@@ -1,4 +1,4 @@
-"""A plain connection to a broker that speaks one version of an API at a time."""
+"""A plain connection to a broker; each request names the version of its API."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def produce_request(
 
 
 class Wire:
-    """A plain connection that speaks one version at a time."""
+    """A plain connection; each request names its version."""
 
     def __init__(self, broker: ServerProcess) -> None:
         self.servers = broker.bootstrap_servers

@@ -1,4 +1,4 @@
-"""Clients that send random requests to one ZooKeeper server at once, and are judged."""
+"""Clients that send random requests to one ZooKeeper server at once, and check its frames."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Client:
                 self.observer.received(frame)
 
     def reconnect(self) -> None:
-        """The same session on another connection."""
+        """Continue the session on another connection."""
         self._socket.close()
         self._socket = self._connect()
         self.ask(self.observer.watches_again())
@@ -60,10 +60,11 @@ class Client:
 
 
 def run_history(port: int, root: str, seed: int, rounds: int, restart: Callable[[], object]) -> int:
-    """Eight clients below a root that is new, each with so many rounds of requests; they reconnect
-    at times, and all of them once when `restart` has killed the server. The number of writes.
+    """Run eight clients below a new root for `rounds` rounds of requests. Returns the number of
+    writes.
 
-    Raises AssertionError for what one of them may not see.
+    The clients reconnect at times, and all of them once when `restart` has killed the server.
+    Raises AssertionError for a frame that a client must not get.
     """
     made = [(OpCode.CREATE2, CreateRequest(root, b"", OPEN, 0))]
     clients = [Client(number, port) for number in range(CLIENTS)]

@@ -1,4 +1,4 @@
-"""A real ZooKeeper as a child process: on a free loopback port, gone with the test."""
+"""A real ZooKeeper as a child process, on a free loopback port; it ends with the test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TICK_MS = 100
 
 
 def class_archive() -> Path:
-    """Of the classes of pyspark's ZooKeeper; see `class_archives`."""
+    """The path of the archive of the classes of pyspark's ZooKeeper; see `class_archives`."""
     return apache_kafka.archive_of("zookeeper", Path(class_path().partition(":")[0]).parent)
 
 
@@ -47,7 +47,7 @@ class ZooKeeperServer(ServerProcess):
         super().__init__(command, port, Path(f"{directory}.out"), "Apache ZooKeeper")
 
     def answers(self) -> bool:
-        """Whether it takes sessions."""
+        """Whether it accepts sessions."""
         return serves("127.0.0.1", self.port)
 
     def connect(self, chroot: str = "") -> str:
@@ -55,14 +55,14 @@ class ZooKeeperServer(ServerProcess):
         return f"{self.bootstrap_servers}{chroot}"
 
     def release(self) -> None:
-        """No test needs it any more."""
+        """Kill the server: no test needs it any more."""
         if self.running:
             self.kill()
 
 
 class Chroot(ZooKeeperServer):
-    """A tree of its own on a server that others use as well, before and after: it is started when
-    it does not run, and stays."""
+    """A separate tree on a shared server. The server is started if it does not run, and is not
+    stopped."""
 
     def __init__(self, server: ZooKeeperServer, path: str) -> None:
         self._server = server
@@ -85,7 +85,7 @@ class Chroot(ZooKeeperServer):
         return self if self.running else super().start()
 
     def release(self) -> None:
-        """Leave it running for the next."""
+        """Keep the server running for the next cluster."""
         if self.running:
             self.resume()
 
@@ -95,7 +95,7 @@ _numbers = itertools.count(1)
 
 
 def zookeeper_for(directory: Path) -> ZooKeeperServer:
-    """A ZooKeeper for a cluster below `directory`: while one is shared, a tree on that."""
+    """A ZooKeeper for a cluster below `directory`; if one is shared, a tree on it."""
     directory.mkdir(parents=True, exist_ok=True)
     if _shared is None:
         return ZooKeeperServer(directory / "zookeeper")
@@ -104,8 +104,10 @@ def zookeeper_for(directory: Path) -> ZooKeeperServer:
 
 @contextmanager
 def sharing(directory: Path) -> Iterator[None]:
-    """Meanwhile the clusters of this process share one server, which the first of them starts. They
-    live one after the other, so that it is theirs to pause and to kill."""
+    """Meanwhile the clusters of this process share one server, which the first of them starts.
+
+    They run one after the other, so each cluster may pause and kill the server.
+    """
     global _shared
     server = _shared = ZooKeeperServer(directory)
     leaks.belongs_to_the_session_if(

@@ -1,4 +1,4 @@
-"""The same random operations on two ZooKeeper servers, by kazoo, and what came of each."""
+"""The same random operations on two ZooKeeper servers, through kazoo, and their outcomes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Step = tuple[str, int, tuple[Any, ...]]
 
 
 def steps(seed: int, count: int, *, clients: int = 3, kills: bool = False) -> list[Step]:
-    """(operation, client, arguments): what is done, in this order."""
+    """Random operations in their order: (operation, client, arguments)."""
     chance = random.Random(seed)
     weights = {
         "create": 8,
@@ -75,8 +75,11 @@ def _arguments(kind: str, chance: random.Random) -> tuple[Any, ...]:
 
 
 class Twin:
-    """Clients of one server below a root of their own; the second has logged in. No outcome and no
-    event contains the root. `has_lost_sessions`: a session ended when the server was killed."""
+    """Clients of one server below a root of their own; the second is authenticated.
+
+    No outcome and no event contains the root. `has_lost_sessions`: a session ended when the server
+    was killed.
+    """
 
     def __init__(self, server: ZooKeeperServer, root: str, clients: int) -> None:
         self._server = server
@@ -94,7 +97,7 @@ class Twin:
             client.close()
 
     def run(self, todo: list[Step]) -> None:
-        """Do it all; `outcomes` and `events` tell what came of it."""
+        """Do the steps; `outcomes` and `events` get the results."""
         for kind, number, arguments in todo:
             client = self._clients[number]
             try:
@@ -145,7 +148,7 @@ class Twin:
         return None
 
     def _lose_connection(self, client: KazooClient) -> None:
-        """Its session goes on, on another connection."""
+        """Break the connection; the session continues on another one."""
         lost = threading.Event()
         client.add_listener(lambda state: lost.set() if state == KazooState.SUSPENDED else None)
         client._connection._socket.shutdown(socket.SHUT_RDWR)
@@ -179,14 +182,14 @@ class Twin:
 
     def _watch(self, number: int) -> Any:
         def heard(event: WatchedEvent) -> None:
-            # A client that is closed may hear of the end of its session before it has ended.
+            # A client that is being closed may get the event of its session's end before the end.
             if event.type != EventType.NONE:
                 self.events[number].append((event.type, self._plain(event.path)))
 
         return heard
 
     def _settle(self) -> None:
-        """Return when each client has heard what there was to hear."""
+        """Wait until each client has received its events."""
         for client in self._clients:
             client.retry(client.exists, "/")
             told = threading.Event()
@@ -224,8 +227,11 @@ def twin(server: ZooKeeperServer, root: str, clients: int = 3) -> Iterator[Twin]
 def twins(
     apaches: ZooKeeperServer, own: ZooKeeperServer, seed: int, clients: int, todo: list[Step]
 ) -> tuple[Twin, Twin]:
-    """Both servers after the same steps. A client that connects to Apache's server while that
-    starts may get no answer and lose its session. Then the run on Apache's server is repeated."""
+    """Run the same steps on both servers.
+
+    A client that connects to Apache's server while that starts may get no answer and lose its
+    session. Then the run on Apache's server is repeated.
+    """
 
     def done_by(server: ZooKeeperServer, root: str) -> Twin:
         with twin(server, f"{root}-{seed}", clients) as each:
