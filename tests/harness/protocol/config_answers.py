@@ -1,7 +1,7 @@
 """A broker's answers about configs: DescribeConfigs of a broker, the cluster default and a topic,
 and IncrementalAlterConfigs of every key in every scope.
 
-`scripts/conformance --record-configs` keeps the answers of Apache Kafka 3.9 in tests/data/configs;
+`scripts/conformance --record-configs` records Apache Kafka 3.9's answers in tests/data/configs;
 tests/integration/test_configs_of_apache_kafka.py compares ours with them.
 """
 
@@ -23,7 +23,7 @@ from tests.harness.processes.waiting import wait_until
 DATA: Final = Path(__file__).parents[2] / "data" / "configs"
 TOPIC: Final = "described"
 
-# What server.properties holds besides listeners, log.dirs and zookeeper.connect.
+# The configs in server.properties besides listeners, log.dirs and zookeeper.connect.
 SETTINGS: Final = {
     "broker.id": "0",
     "log.retention.hours": "2",
@@ -78,7 +78,7 @@ _VALUES: Final = {
 
 
 def prepare(cluster: Cluster) -> None:
-    """Make the topic, and set the dynamic configs."""
+    """Create the topic, and set the dynamic configs."""
     topic = create_topics.CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)
     topic.configs = [
         create_topics.CreatableTopicConfig(name=k, value=v) for k, v in OF_TOPIC.items()
@@ -89,14 +89,14 @@ def prepare(cluster: Cluster) -> None:
     for resource, configs in ((DEFAULT, CLUSTER_DEFAULTS), (BROKER, OF_BROKER)):
         row = alter(cluster, resource, configs, validate_only=False)
         assert row.error_code == 0, row
-    # A broker of Apache Kafka answers before it has taken them over.
+    # A broker of Apache Kafka answers before it has applied them.
     wait_until(lambda: OF_BROKER.keys() <= describe(cluster, BROKER)["configs"].keys(), "in force")
 
 
 def alter(
     cluster: Cluster, resource: Resource, configs: Mapping[str, str], *, validate_only: bool = True
 ) -> Any:
-    """The row of the answer."""
+    """Alter configs of one resource. Returns the row of the answer."""
     rows = [
         incremental_alter_configs.AlterableConfig(name=name, config_operation=0, value=value)
         for name, value in configs.items()
@@ -158,7 +158,7 @@ def texts(cluster: Cluster) -> dict[str, dict[str, str]]:
 
 
 def describe_all(cluster: Cluster) -> dict[str, Any]:
-    """By name of the resource: what is described of it."""
+    """Descriptions by the name of the resource."""
     unknown = Resource(ResourceType.TOPIC, "no-such-topic")
     resources = {
         "broker": BROKER,
@@ -170,8 +170,11 @@ def describe_all(cluster: Cluster) -> dict[str, Any]:
 
 
 def values_to_set(described: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """For brokers and for topics, by key: a value that is allowed, not the default where that is a
-    number or a boolean, and for these one that cannot be read."""
+    """Values for brokers and for topics, by key.
+
+    The first value is valid; a number or a boolean is not the default, and is followed by a value
+    that cannot be parsed.
+    """
     of_broker = {name: ["1", "?"] for name in UNLISTED}
     for name, row in described["broker"]["configs"].items():
         if name.startswith("listener.name.") or name in SETTINGS.keys() - {"log.retention.hours"}:
@@ -202,7 +205,7 @@ def _values(name: str, kind: ConfigType, default: str | None) -> list[str]:
 def answers(
     cluster: Cluster, values: Mapping[str, Mapping[str, Iterable[str]]]
 ) -> dict[str, dict[str, list[str]]]:
-    """By scope and answer (error code and message, with <key> for the key): what was set."""
+    """The values that were set, by scope and answer (code and message, with <key> for the key)."""
     found: dict[str, dict[str, list[str]]] = {scope: {} for scope in SCOPES}
     for scope, (resource, prefix) in SCOPES.items():
         kind = "topic" if resource.type is ResourceType.TOPIC else "broker"
@@ -221,7 +224,7 @@ def read(name: str) -> Any:
 
 
 def write(name: str, record: Any) -> None:
-    """Put it on record."""
+    """Write a record of answers."""
     DATA.mkdir(exist_ok=True)
     text = json.dumps(record, indent=0, ensure_ascii=False, sort_keys=True)
     (DATA / f"{name}.json").write_text(text + "\n")

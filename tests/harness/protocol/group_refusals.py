@@ -1,9 +1,9 @@
-"""Bad input to groups of the consumer protocol (KIP-848), and topic ids that nobody has: requests,
-and what a broker answers.
+"""Invalid requests to groups of the consumer protocol (KIP-848), requests with unknown topic ids,
+and the answers of a broker.
 
-`scripts/conformance --record-groups` keeps the answers of Apache Kafka 4 in tests/data/groups;
+`scripts/conformance --record-groups` records the answers of Apache Kafka 4 in tests/data/groups;
 tests/unit/server/test_group_refusals.py compares ours with them. A case has a group of its own, and
-its last request is the bad one; member ids are chosen by the members, so answers are the same each
+its last request is the invalid one. Members choose their ids, so the answers are the same each
 time.
 """
 
@@ -46,7 +46,7 @@ def beat(member: str, epoch: int, version: int = 1, **fields: Any) -> Request:
 
 
 def stay(member: str, change: int = 0, version: int = 1, **fields: Any) -> Request:
-    """A heartbeat with another epoch than the last one by `change`."""
+    """A heartbeat with the last epoch plus `change`."""
     return lambda group, epoch: (version, _heartbeat(group, member, epoch + change, fields))
 
 
@@ -74,8 +74,8 @@ def joins_by(regex: str) -> Request:
 
 
 def commit(member: str, change: int = 0, version: int = 9) -> Request:
-    """A commit of an offset of topic t; by an id that is unknown from v10 on. An administrator has
-    no member id.
+    """A commit of an offset of topic t; from v10 on, by an unknown id. An administrator has no
+    member id.
     """
     row = commits.OffsetCommitRequestPartition(committed_offset=1, committed_metadata="")
     topic = commits.OffsetCommitRequestTopic(name="t", topic_id=UNKNOWN_ID, partitions=[row])
@@ -89,7 +89,7 @@ def commit(member: str, change: int = 0, version: int = 9) -> Request:
 
 
 def fetch(member: str | None, change: int = 0, version: int = 9) -> Request:
-    """A fetch of the offset of topic t; by an id that is unknown from v10 on."""
+    """A fetch of the offset of topic t; from v10 on, by an unknown topic id."""
     topic = fetches.OffsetFetchRequestTopics(name="t", topic_id=UNKNOWN_ID, partition_indexes=[0])
     return lambda group, epoch: (
         version,
@@ -212,7 +212,7 @@ CASES: Final[dict[str, tuple[Request, ...]]] = {
 
 
 def answers(ask: Ask) -> dict[str, list[Any]]:
-    """The answer to the last request of each case. The others must be good."""
+    """The answer to the last request of each case. The others must succeed."""
     found = {}
     for number, (name, requests) in enumerate(CASES.items()):
         epoch = 0
@@ -225,7 +225,7 @@ def answers(ask: Ask) -> dict[str, list[Any]]:
 
 
 def _said(response: Any) -> list[Any]:
-    """The names of the error codes, and the words."""
+    """The names of the error codes, and the messages."""
     name = type(response).__name__.removesuffix("Response")
     if name == "ConsumerGroupHeartbeat":
         return [_code(response), without_numbers(response.error_message)]
@@ -244,7 +244,7 @@ def _said(response: Any) -> list[Any]:
 
 
 def without_numbers(words: str | None) -> str | None:
-    """The number of the group, and epochs, which count otherwise, are N."""
+    """A message with N for the number of the group and for epochs, which differ."""
     return words and _NUMBER.sub("N", words)
 
 
@@ -259,7 +259,7 @@ def recorded(file: Path = DATA) -> dict[str, list[Any]]:
 
 
 def write(found: dict[str, list[Any]], file: Path = DATA) -> None:
-    """Keep the answers of Apache Kafka."""
+    """Record the answers of Apache Kafka."""
     lines = [f"{json.dumps(name)}: {json.dumps(said)}" for name, said in found.items()]
     file.parent.mkdir(exist_ok=True)
     file.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,4 +1,4 @@
-"""One instance of any declared message with every field set, without chance."""
+"""One instance of any declared message with every field set, always the same."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Requests about client quotas, good and bad, and ones that use them up; each may be put to any
-broker of Kafka's protocol, and what is told of the answers can be compared."""
+"""Valid and invalid requests about client quotas, and requests that exhaust them.
+
+They work with any broker of Kafka's protocol, so that answers can be compared.
+"""
 
 from __future__ import annotations
 
@@ -143,13 +145,13 @@ def alter(
 
 
 def set_quota(cluster: Cluster, entity: Entity, **quotas: float | None) -> None:
-    """Change quotas of one entity, which must be allowed."""
+    """Change quotas of one entity, which must succeed."""
     [(error, message, _)] = alter(cluster, (entity, tuple(quotas.items())))
     assert error == 0, message
 
 
 def describe(cluster: Cluster, components: Any, strict: bool) -> tuple[Any, ...]:
-    """The error and its message, and what is described, in no order."""
+    """The error code, the message, and the described quotas, sorted."""
     request = describe_client_quotas.DescribeClientQuotasRequest(
         components=[
             describe_client_quotas.ComponentData(entity_type=kind, match_type=match, match=name)
@@ -173,7 +175,7 @@ def describe(cluster: Cluster, components: Any, strict: bool) -> tuple[Any, ...]
 
 
 def answers(servers: str) -> dict[str, Any]:
-    """All of the table, one after the other; then what is only validated, and what is asked."""
+    """The answers to all ALTERATIONS in order, to validations, and to all FILTERS."""
     found: dict[str, Any] = {}
     with Cluster(servers) as cluster:
         for number, change in enumerate(ALTERATIONS):
@@ -191,8 +193,8 @@ def answers(servers: str) -> dict[str, Any]:
 
 
 def produced(servers: str, topic: str, size: int, acks: int = 1, partition: int = 0) -> Any:
-    """The answer to a record of so many bytes, over a connection of its own."""
-    # Of now: retention would delete an older one in the middle of a test.
+    """The answer to a record of `size` bytes, over a connection of its own."""
+    # With the present time: retention would delete an older record in the middle of a test.
     records = build_batch([RecordData(None, b"v" * size, time.time_ns() // 1_000_000, [])])
     request = produce_request(topic, records, acks, partition)
     with RawConnection(servers) as connection:
@@ -214,7 +216,7 @@ def fetched(servers: str, topic: str, session_epoch: int = -1) -> Any:
 
 
 def created(servers: str, topic: str, partitions: int, version: int) -> tuple[int, Any, int]:
-    """(error code, message, throttle time) of making a topic."""
+    """(error code, message, throttle time) of creating a topic."""
     row = create_topics.CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
     request = create_topics.CreateTopicsRequest(topics=[row], timeout_ms=10_000)
     with RawConnection(servers) as connection:

@@ -1,9 +1,9 @@
-"""Bad input to share groups (KIP-932), and to groups of another type: requests, and what a broker
-answers.
+"""Invalid requests to share groups (KIP-932), and to groups of another type, and the answers of a
+broker.
 
-`scripts/conformance --record-groups` keeps the answers of Apache Kafka 4 in tests/data/groups;
+`scripts/conformance --record-groups` records the answers of Apache Kafka 4 in tests/data/groups;
 tests/integration/test_served_share_groups.py compares ours with them. A case has a group of its
-own, and its last request is the bad one.
+own, and its last request is the invalid one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def beat(member: str, epoch: int, **fields: Any) -> Request:
 
 
 def stay(member: str, change: int = 0, **fields: Any) -> Request:
-    """A heartbeat with another epoch than the member's last one by `change`."""
+    """A heartbeat with the member's last epoch plus `change`."""
     return lambda asked: (
         1, _heartbeat(asked, member, asked.epochs.get(member, 1) + change, fields),
     )  # fmt: skip
@@ -80,7 +80,7 @@ def consumer_join(asked: Asked) -> tuple[int, Message]:
 
 
 def alter(offset: int = 0, topic: str | None = None, partition: int = 0) -> Request:
-    """Share partitions begin at this offset."""
+    """Set the offset at which a share partition begins."""
 
     def made(asked: Asked) -> tuple[int, Message]:
         row = alters.AlterShareGroupOffsetsRequestPartition(
@@ -266,7 +266,7 @@ CASES: Final[dict[str, tuple[Request, ...]]] = {
 
 
 def answers(ask: Ask, topic: str, topic_id: Uuid) -> dict[str, list[Any]]:
-    """The answer to the last request of each case. The others must be good."""
+    """The answer to the last request of each case. The others must succeed."""
     found = {}
     for number, (name, requests) in enumerate(CASES.items()):
         asked = Asked(f"share-group-{number}", topic, topic_id, epochs := {})
@@ -281,7 +281,7 @@ def answers(ask: Ask, topic: str, topic_id: Uuid) -> dict[str, list[Any]]:
 
 
 def _said(value: Any) -> list[Any]:
-    """The names of all error codes in a response, each with its words."""
+    """The names of all error codes in a response, each with its message."""
     if isinstance(value, list):
         return [word for row in value for word in _said(row)]
     if not isinstance(value, Struct):
