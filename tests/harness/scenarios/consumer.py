@@ -1,8 +1,8 @@
 """Steps of the scenarios of groups that change their protocol: those of `groups`, and consumers.
 
-There is one topic, `t`, with four partitions. A name is a process of the classic protocol or of the
+The only topic is `t`, with four partitions. A name is a process of the classic protocol or of the
 consumer protocol: it joins with `joins` or with `beats`. An assignment is the numbers of its
-partitions. Once `the log is shown`, `log` is a batch; `-` is before a record that is deleted.
+partitions. Once `the log is shown`, `log` is a batch; `-` stands before a tombstone.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class MigratingClient(Client):
     owned: set[int] = field(default_factory=set)
 
     def embedded(self, protocol: str, metadata: bytes) -> bytes:
-        """The protocol `odd` embeds other bytes where it is not the client's first."""
+        """The protocol `odd` embeds other bytes if it is not the client's first."""
         is_first = self.options.get("protocols", "").startswith(protocol)
         return b"opaque" if protocol == "odd" and not is_first else metadata
 
     def subscription(self) -> bytes:
-        """Version 1 if it is cooperative: that has the partitions."""
+        """Version 1 if the client is cooperative: it has the owned partitions."""
         data = super().subscription()
         if not self.options.get("protocols", "").startswith("cooperative"):
             return data
@@ -59,7 +59,7 @@ class MigratingClient(Client):
         return b"\0\1" + data[2:] + rows
 
     def lose(self) -> None:
-        """Forget everything, as a new process."""
+        """Reset the state, as in a new process."""
         self.member_id, self.generation_id, self.epoch, self.owned = "", -1, 0, set()
 
 
@@ -115,7 +115,7 @@ class ConsumerWorld(GroupWorld):
 
     @step("{client} rejoins")
     def rejoins(self, client: str, **options: str) -> None:
-        """It revokes everything first, unless it is cooperative, and then has what it is given."""
+        """Unless it is cooperative, it revokes everything first. Then it takes its assignment."""
         process = self.process(client)
         if not process.options.get("protocols", "").startswith("cooperative"):
             process.owned = set()
@@ -138,7 +138,7 @@ class ConsumerWorld(GroupWorld):
     def beats(
         self, client: str, instance: str = "", epoch: str = "", assignor: str = "", regex: str = ""
     ) -> None:
-        """ConsumerGroupHeartbeat of a process that revokes at once what it must."""
+        """ConsumerGroupHeartbeat of a process that revokes partitions at once."""
         process = self.process(client)
         if instance:
             process.options["instance"] = instance

@@ -1,10 +1,11 @@
 """Steps of the scenarios of the controller: brokers over one ZooKeeper, which die and return.
 
-Outcomes: the answer of a request, then what has changed: the acting controller, and of each
-partition its state znode (epoch: leader epoch/partition epoch), its replicas with those that are
-being added and removed, and the brokers that hold it if those are others. A new partition is only
-mentioned if not all its replicas are in sync, the first leading. `commands` are those that the
-step before sent, a command to several brokers as one line; `writes` shows its way in ZooKeeper.
+Outcomes: the answer to a request, then the changes: the acting controller, and for each partition
+its state znode (epoch: leader epoch/partition epoch), its replicas with those that are being added
+and removed, and the brokers that hold it if those are not its replicas. A new partition is only
+reported if its first replica does not lead, or not all replicas are in sync. `commands` are those
+of the step before, with a command to several brokers as one line; `writes` are the states of a
+partition in ZooKeeper after each write of that step.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class ControllerWorld(World):
         for name in topics:
             try:
                 topic = run(self.cluster.store.topics.get(name))
-            except ZnodeError:  # it is what it was when it could be read
+            except ZnodeError:  # keep the facts of when it could be read
                 facts |= {n: v for n, v in self._seen.items() if n.startswith(f"{name}-")}
                 continue
             assert topic is not None
@@ -97,7 +98,7 @@ class ControllerWorld(World):
         return [path for path in paths if "/" not in path]
 
     def _usual(self, name: str) -> str:
-        """The fact that is not worth a word when it is new."""
+        """The usual value of a new fact, which is not reported."""
         partition, _, kind = name.partition(" ")
         if kind == "replicas":
             return self._seen[name] if "+" not in self._seen[name] else ""
@@ -164,7 +165,7 @@ class ControllerWorld(World):
 
     @step("broker {broker} shuts down")
     def shuts_down(self, broker: str, epoch: str = "") -> None:
-        """ControlledShutdown; `epoch old`: with the broker epoch of an earlier life."""
+        """ControlledShutdown; `epoch old`: with the broker epoch of an earlier registration."""
         known = self.cluster.brokers.get(int(broker))
         broker_epoch = known.broker_epoch - 1 if epoch and known else -1
         result = self._submit(events.ControlledShutdown, int(broker), broker_epoch)
@@ -216,7 +217,7 @@ class ControllerWorld(World):
         stale: str | None = None,
         recovering: str | None = None,
     ) -> None:
-        """AlterPartition with the epochs that the controller knows; `stale`: the broker epoch."""
+        """AlterPartition with the controller's epochs; `stale`: with an older broker epoch."""
         wanted = parsed(partition)
         state = self.cluster.controller.context.leadership[wanted]
         item = events.AlterPartitionItem(
@@ -229,7 +230,7 @@ class ControllerWorld(World):
             int(partition_epoch or state.partition_epoch),
         )
         broker_epoch = self.cluster.brokers[state.leader].broker_epoch - (stale is not None)
-        # A failure after the answer answers again, which nobody hears.
+        # A failure after the answer causes a second answer, which is ignored.
         result, *_ = self._replies(events.AlterPartition, state.leader, broker_epoch, [item])
         if result.error is not ErrorCode.NONE:
             self.say(f"{result.error.name} for all")

@@ -1,7 +1,7 @@
 """Steps of the scenarios of followers: brokers that replicate t-0 with real logs, but no network.
 
-Outcomes: what a fetch is answered, then what has changed of each broker: its records, its log start
-and its high watermark.
+Outcomes: the answer to a fetch, then the changes of each broker: its records, its log start and its
+high watermark.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FollowersWorld(World):
         "broker {leader} leads {followers...} in epoch {epoch} and appends {values...}",
     )
     def leads(self, leader: str, followers: str, epoch: str, values: str = "") -> None:
-        """LeaderAndIsr to these; the other brokers do not hear of it."""
+        """LeaderAndIsr to these brokers, and not to the others."""
         names = [] if followers == "nobody" else followers.split(" and ")
         self.replicas.elect(int(leader), int(epoch), *map(int, names))
         self.replicas.produce(int(leader), *values.split())
@@ -95,7 +95,7 @@ class FollowersWorld(World):
 
     @step("broker {broker} restarts", "broker {broker} restarts with high watermark {offset}")
     def restarts(self, broker: str, offset: str = "") -> None:
-        """The high watermark is the one that its checkpoint has."""
+        """The high watermark is read from the checkpoint."""
         if offset:
             self.replicas.brokers[int(broker)].partition.log.update_high_watermark(int(offset))
         self.replicas.brokers[int(broker)].restart()

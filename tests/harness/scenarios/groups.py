@@ -1,9 +1,9 @@
 """Steps of the scenarios of consumer groups: clients, their coordinator, its log and its clock.
 
-A name is a client's process: it has the member id and the generation that it was given last, and
-joins with the options of its last JoinGroup. `old-a` is an id that `a` had before; an id that no
-client was given yet has the name of its instance. An outcome without a name answers the step's own
-request, one with a name an earlier request. `log` is a batch in `__consumer_offsets`.
+A name is a client's process: it has the last member id and generation that it got, and joins with
+the options of its last JoinGroup. `old-a` is an id that `a` had before; an id that no client has
+got yet has its instance's name. An outcome without a name answers the step's own request, an
+outcome with a name an earlier request. `log` is a batch in `__consumer_offsets`.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class GroupWorld(World):
 
     @step("{client} joins")
     def joins(self, client: str, **options: str) -> None:
-        """JoinGroup; with the id that MEMBER_ID_REQUIRED brings, if it does (KIP-394)."""
+        """JoinGroup, and another one with the id that MEMBER_ID_REQUIRED brings (KIP-394)."""
         self.asks_for_an_id(client, **options)
         if self._outcomes[-1:] == [ErrorCode.MEMBER_ID_REQUIRED.name]:
             self._outcomes.pop()
@@ -133,7 +133,7 @@ class GroupWorld(World):
 
     @step("{client} joins anew")
     def joins_anew(self, client: str, **options: str) -> None:
-        """The client has forgotten its id."""
+        """The client has lost its id."""
         self.client(client).member_id = ""
         self.joins(client, **options)
 
@@ -188,7 +188,7 @@ class GroupWorld(World):
 
     @step("LeaveGroup of {members...}")
     def leave_group(self, members: str) -> None:
-        """Members by name, as `id/instance`, or as `/instance`: an administrator's way."""
+        """Members by name, as `id/instance`, or as `/instance`, as administrators send it."""
         self._leave("admin", members.split())
 
     def _leave(self, asker: str, words: list[str]) -> None:
@@ -202,7 +202,7 @@ class GroupWorld(World):
 
     @step("the client disconnects")
     def disconnects(self) -> None:
-        """The answer of the last request goes nowhere."""
+        """The answer to the last request is dropped."""
         self.shell.coordinator.forget_token(self.token)
 
     # Offsets.
@@ -305,7 +305,7 @@ class GroupWorld(World):
 
     @step("another broker takes over")
     def another_broker_takes_over(self) -> None:
-        """It has loaded the log."""
+        """The other broker loads the log."""
         shell = self.shell
         shell.perform(shell.coordinator.unload(0))
         shell.config = shell.coordinator._core.config
@@ -480,7 +480,7 @@ def subscription(topics: str) -> bytes:
 
 
 def not_range(protocol_name: str | None) -> str:
-    """The protocol, if it is not what clients choose who say nothing."""
+    """The protocol, if it is not the default of the clients."""
     return "" if protocol_name == "range" else f" {protocol_name}"
 
 

@@ -1,6 +1,6 @@
-"""Reads and runs scenarios: what is done, line by line, and everything that follows from it.
+"""Reads and runs scenarios: steps, line by line, with all their outcomes.
 
-`docs/CONTRIBUTING.md` describes the format. A world is what a scenario acts on; its steps are
+`docs/CONTRIBUTING.md` describes the format. A world is the object of a scenario; its steps are
 methods that `step` marks with the words that call them.
 """
 
@@ -20,7 +20,7 @@ Method = TypeVar("Method", bound=Callable[..., None])
 
 
 class ScenarioError(AssertionError):
-    """A line that is not understood, or that says what does not happen."""
+    """A line that cannot be read, or an outcome that does not happen."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Scenario:
     steps: list[Step] = field(default_factory=list)
 
     def run(self, world: World) -> None:
-        """Perform the steps; the first whose outcomes are others than expected ends it."""
+        """Perform the steps, up to the first whose outcomes are not the expected ones."""
         for step in self.steps:
             where = f"{self.path}:{step.line}: {step.text}"
             try:
@@ -97,8 +97,8 @@ def step(*patterns: str) -> Callable[[Method], Method]:
 
 
 class World:
-    """The object of a scenario. A step says its outcomes in the order in which they happen; after
-    them come the facts that it has changed."""
+    """The object of a scenario. A step reports its outcomes in the order in which they happen; the
+    facts that it has changed follow."""
 
     def __init__(self) -> None:
         self._outcomes: list[str] = []
@@ -113,7 +113,7 @@ class World:
         return {}
 
     def changes(self, before: dict[str, str], after: dict[str, str]) -> list[str]:
-        """The outcomes that two sets of facts tell."""
+        """The outcomes that follow from the differences of two sets of facts."""
         return [f"{name} {value}" for name, value in after.items() if before.get(name) != value]
 
     def perform(self, text: str) -> list[str]:

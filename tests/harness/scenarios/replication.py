@@ -1,8 +1,8 @@
-"""Steps of the scenarios of replication: broker 1's replica of t-0, and what it is told.
+"""Steps of the scenarios of replication: broker 1's replica of t-0, and requests to it.
 
 `broker N leads` is the controller's LeaderAndIsr to broker 1, with the next partition epoch; the
-other brokers are only their fetches. Outcomes: what a request is answered, then which of log start,
-log end, high watermark and ISR have changed.
+other brokers exist only as fetches. Outcomes: the answer to a request, then the changes of log
+start, log end, high watermark and ISR.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ReplicationWorld(World):
 
     @step("the controller agrees")
     def agrees(self, epoch: str = "", partition_epoch: str = "") -> None:
-        """It answers the last proposal, with its leader epoch and the next partition epoch."""
+        """Accept the last proposal, with its leader epoch and the next partition epoch."""
         change = self.change
         assert change is not None
         leader_epoch = int(epoch) if epoch else change.leader_epoch
@@ -163,7 +163,7 @@ class ReplicationWorld(World):
         last_epoch: str = "-1",
         log_start: str = "0",
     ) -> None:
-        """With the current leader epoch, the epoch of its last record, and its log start."""
+        """Options: the current leader epoch, the epoch of the last record, and the log start."""
         self._read(int(broker), offset, epoch, last_epoch, log_start)
 
     @step("a consumer fetches from {offset}")
@@ -221,7 +221,7 @@ def numbers(broker_ids: Iterable[int]) -> str:
 
 
 def shown(result: FetchResult) -> str:
-    """The offsets that a fetch brings."""
+    """The offsets that a fetch returned."""
     if result.diverging_epoch is not None:
         assert result.size_bytes == 0
         return "diverges in epoch {}, which ends at {}".format(*result.diverging_epoch)

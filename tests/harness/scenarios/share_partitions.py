@@ -1,5 +1,6 @@
-"""Steps of the scenarios of share partitions: what members acquire and acknowledge, and what is
-stored of it. A lock lasts 30 s, a record is delivered 3 times at most, 10 are in flight at most.
+"""Steps of the scenarios of share partitions: acquisitions, acknowledgements and stored changes.
+
+A lock lasts 30 s, a record is delivered 3 times at most, and 10 are in flight at most.
 
 Outcomes: `a gets 0-4 x2` (delivered the second time), or an error with its message; `stores` has
 the change for the share coordinator: start offset, completed deliveries, batches as
@@ -119,7 +120,7 @@ class SharePartitionWorld(World):
 
     @step("the change {outcome}")
     def ends_storing(self, outcome: str) -> None:
-        """The oldest one: `succeeds`, or `fails`."""
+        """The oldest change `succeeds` or `fails`."""
         self._answer(self._storing.pop(0), is_stored=outcome == "succeeds")
 
     def _store(self, change: Change | None) -> None:

@@ -1,9 +1,9 @@
 """Steps of the scenarios of transactions: producers of one transactional id, their coordinator, its
 log and its clock.
 
-A name is a producer's process: it has the producer id and epoch that it was given last. Steps are
+A name is a producer's process: it has the last producer id and epoch that it got. Steps are
 those of transaction version 2, unless their option says `version 0`; with `lost` the answer does
-not reach the producer. After an outcome come the facts that have changed: the state of the id, the
+not reach the producer. After an outcome, the changed facts follow: the state of the id, the
 producer that its coordinator has, and the decision whose markers are being written.
 """
 
@@ -64,7 +64,7 @@ class TransactionWorld(World):
 
     @step("{name} begins")
     def begins(self, name: str) -> None:
-        """A new process."""
+        """A new process initializes its producer."""
         self._initialized(name, self.shell.init())
 
     @step("{name} goes on")
@@ -84,7 +84,7 @@ class TransactionWorld(World):
 
     @step("{name} adds {partitions...}")
     def adds(self, name: str, partitions: str, version: str = "2") -> None:
-        """`t-0`: by the partition's leader, with version 2."""
+        """Add partitions (`t-0`); with version 2, as the leader of the partition does."""
         added = [TopicPartition(t, int(i)) for t, i in (p.split("-") for p in partitions.split())]
         error = self.shell.add(self.producers[name], *added, version=int(version))
         self.say("waits" if error is None else error.name.replace("NONE", "ok"))
@@ -122,7 +122,7 @@ class TransactionWorld(World):
 
     @step("another broker takes over")
     def takes_over(self, unreplicated: str | None = None) -> None:
-        """It has nothing but the log."""
+        """The other broker loads the log."""
         self._epoch += 1
         self.shell.restart(self._epoch, replicated=unreplicated is None)
 
@@ -155,7 +155,7 @@ class TransactionWorld(World):
 
     @step("{name} has used all epochs but {count}")
     def uses_epochs(self, name: str, count: str) -> None:
-        """As after that many transactions: the log is what another coordinator has left."""
+        """Set the epoch of the producer; another coordinator loads this log."""
         producer = self.producers[name]
         now = read_transaction(ID, self.shell.log[-1].value or b"")
         epoch = 2**15 - 2 - int(count)
