@@ -1,4 +1,4 @@
-"""A metadata cache that knows topics and brokers, for tests of the admin parts."""
+"""A metadata cache and a store with topics and brokers, for tests of the admin parts."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Outcome:
 
 
 class Terminal(Environment):
-    """An environment whose stdin and stdout people look at."""
+    """An environment whose stdin and stdout are a terminal."""
 
     @property
     def on_terminal(self) -> bool:

@@ -3,7 +3,7 @@
     cluster = MovingCluster({"t": [[1, 2], [2, 3]]})
     kafkapy("reassign", ..., cluster=cluster.scripted)
 
-A move begun is over after `looks` more questions for the running moves; 0 is never. Brokers of
+A move is complete after `looks` further requests for the running moves; 0 is never. Brokers of
 `down` are not alive.
 """
 
@@ -73,8 +73,11 @@ class Move:
 
 
 class MovingCluster:
-    """`configs` are by (resource type, name); `places` are (current, future) directories by
-    (partition, broker); `refuse` are messages by partition."""
+    """A scripted cluster whose partitions move.
+
+    `configs` are by (resource type, name); `places` are (current, future) directories by
+    (partition, broker); `refuse` are error codes and messages by partition.
+    """
 
     def __init__(
         self,

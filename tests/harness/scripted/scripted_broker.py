@@ -30,7 +30,7 @@ Script = Mapping[ApiKey, Answer]
 
 
 class ScriptedCluster:
-    """Hands out connections and keeps what was asked: `requests` of (port, request, version)."""
+    """Creates connections and records their `requests`: (port, request, version)."""
 
     def __init__(
         self,

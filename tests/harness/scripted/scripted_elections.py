@@ -19,7 +19,7 @@ CODES = (
 
 
 def electing_cluster(partitions: int = 3) -> ScriptedCluster:
-    """Answers for the first `partitions` of them."""
+    """A cluster that answers for the first `partitions` partitions."""
     rows = [
         PartitionResult(partition_id=index, error_code=code)
         for index, code in enumerate(CODES[:partitions])

@@ -167,7 +167,7 @@ def _forgotten(request: Any, port: int) -> OffsetDeleteResponse:
 
 
 def group_cluster(**script: Any) -> ScriptedCluster:
-    """A new one; `script` replaces answers, by the name of the API."""
+    """A new cluster; `script` replaces answers, by the name of the API."""
     answers: dict[ApiKey, Any] = {
         ApiKey.METADATA: metadata(TOPICS),
         ApiKey.FIND_COORDINATOR: _found,

@@ -1,9 +1,9 @@
-"""Leaders that exist only as bytes: they append what a producer may append, as Kafka's rules say.
+"""Scripted leaders, which append the batches of producers according to Kafka's rules.
 
     brokers = ScriptedLeaders({"t": 2}, leaders=[1, 2])
     cluster = Cluster("b:9001", QUICK, connector=brokers.scripted.connect)
 
-`faults` are used up one by one, a produce request each: None (served), an error code (refused),
+`faults` are used up, one for each Produce request: None (served), an error code (refused),
 `LOST_REQUEST` (the connection breaks before anything is appended), `LOST_ANSWER` (after it),
 `MOVES` (the leaders change places, then it is refused).
 """
@@ -49,7 +49,7 @@ class ScriptedLeaders:
         self.leaders = list(leaders)
         self.faults = list(faults)
         self.max_bytes = max_bytes
-        self.knows_no_topic_for = 0  # so many Metadata answers, as a broker that has just started
+        self.knows_no_topic_for = 0  # Metadata answers without topics, as after a broker's start
         self.log: dict[TopicPartition, list[Record]] = defaultdict(list)
         self.identities = 0
         self._last: dict[tuple[TopicPartition, int], tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""A broker's listener on loopback that answers by a script, for the clients that live in the loop.
+"""A broker's listener on loopback that answers by a script, for clients in an event loop.
 
     async with ScriptedNode(answer) as node:      # answer(request, version) -> an answer
         client = NodeClient("127.0.0.1", node.port, "test", request_timeout_ms=LIMIT_MS)
@@ -26,13 +26,13 @@ DISCONNECT: Final = object()
 
 
 def in_loop(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a scenario on the loop of production; one that hangs fails after the limit."""
+    """Run a scenario on the event loop of production; it fails after the limit."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(asyncio.wait_for(scenario(), LIMIT_MS / 1000))
 
 
 class Seen:
-    """Things that happened, in order, and a wait until there are so many."""
+    """Items in the order of their arrival, and a wait until there are `count` of them."""
 
     def __init__(self) -> None:
         self.items: list[Any] = []
@@ -50,7 +50,7 @@ class Seen:
 
 
 class ScriptedNode:
-    """Keeps what was asked: `requests` of (header, request); `connections` counts them."""
+    """Records its `requests`, as (header, request), and counts its `connections`."""
 
     def __init__(self, answer: Callable[[Any, int], Any]) -> None:
         self.answer = answer
@@ -66,7 +66,7 @@ class ScriptedNode:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Die: nothing listens, all connections are reset."""
+        """Stop listening, and reset all connections."""
         assert self._server is not None
         self._server.close()
         for writer in list(self._writers):

@@ -42,7 +42,7 @@ CONFIGS = {"t": {"min.insync.replicas": "2", "retention.ms": "5"}}
 def config_entry(
     name: str, value: str | None, source: int, *, sensitive: bool = False
 ) -> DescribeConfigsResourceResult:
-    """One entry with itself as its synonym."""
+    """One config entry, which is its own synonym."""
     return DescribeConfigsResourceResult(
         name=name,
         value=value,
@@ -87,10 +87,10 @@ REASSIGNMENTS = ListPartitionReassignmentsResponse(
 
 
 def describing_cluster(**script: Any) -> ScriptedCluster:
-    """A new one; `script` replaces answers, by the name of the API.
+    """A new cluster; `script` replaces answers, by the name of the API.
 
-    As a broker in ZooKeeper mode it has no DescribeTopicPartitions. With that scripted it is one in
-    KRaft mode, which has no LeaderAndIsr.
+    It is a broker in ZooKeeper mode, without DescribeTopicPartitions. If that is scripted, it is a
+    broker in KRaft mode, without LeaderAndIsr.
     """
     answers: dict[ApiKey, Any] = {
         ApiKey.METADATA: metadata(TOPICS, brokers=BROKERS, topic_ids={"t": TOPIC_ID}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class SteppedTime:
-    """Time that passes only while somebody sleeps."""
+    """Time that passes only in `sleep`."""
 
     def __init__(self) -> None:
         self._now_s = 1000.0

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class FakeTransport:
-    """Records what a connection does to its socket."""
+    """Records the calls of a connection to its transport."""
 
     def __init__(self, host: str = "10.0.0.1") -> None:
         self.host = host
