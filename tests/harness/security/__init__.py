@@ -1,1 +1,1 @@
-"""Brokers with TLS, SASL, ACLs and tokens, and what issues their credentials."""
+"""Brokers with TLS, SASL, ACLs and tokens, and issuers of their credentials."""

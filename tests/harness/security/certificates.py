@@ -56,7 +56,7 @@ def make_pkcs12(identity: Path, password: str, *more: str) -> Path:
 
 
 def make_pkcs12_of(identity: Path, password: str, *more: str) -> Path:
-    """The certificate alone, for those who are to believe it."""
+    """The certificate alone as a PKCS12 truststore."""
     store, certificate = identity.with_suffix(".trust.p12"), identity.with_suffix(".crt")
     words = ("-in", str(certificate), "-nokeys", "-passout", f"pass:{password}")
     _export(store, *words, *more)
@@ -77,7 +77,7 @@ def can_keytool(what: str) -> bool:
 
 
 def keytool(store: Path, *words: str, password: str = "secret") -> None:
-    """Run keytool on a store, in a JVM that need not be quick for long."""
+    """Run keytool on a store, in a JVM with settings for short runs."""
     quick = ("-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1")
     command = ("keytool", *quick, *words, "-keystore", str(store), "-storepass", password)
     subprocess.run(command, check=True, capture_output=True)
@@ -98,11 +98,11 @@ class JavaAuthority:
         return self._directory / f"{name}.crt"
 
     def certificate(self, name: str) -> bytes:
-        """The authority's (`ca`), or one that it signed; DER."""
+        """The certificate of the authority (`ca`), or one that it signed; DER."""
         return ssl.PEM_cert_to_DER_cert(self._pem(name).read_text())
 
     def keystore(self, name: str, host: str, password: str = "secret") -> Path:
-        """A key with its chain."""
+        """A keystore with a key and its certificate chain."""
         store = self._directory / f"{name}.keystore.jks"
         request, chain = store.with_suffix(".csr"), store.with_suffix(".chain")
         self._generate(store, name, password=password)

@@ -1,5 +1,5 @@
-"""Brokers with an authorizer, ours and Apache Kafka's with the same settings; a few users and
-entries; and a matrix of requests: what every user is told of each."""
+"""Brokers with an authorizer, ours and Apache Kafka's with the same settings; some users and ACLs;
+and a matrix of requests with the answers to every user."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ ENTRIES: Final = (
 
 
 def settings(port: int) -> dict[str, str]:
-    """A SASL_PLAINTEXT listener, and who may log in there."""
+    """The settings of a SASL_PLAINTEXT listener and of its users."""
     users = " ".join(f'user_{user}="{user}-secret"' for user in USERS)
     return {
         "listeners": f"SASL_PLAINTEXT://127.0.0.1:{port}",
@@ -105,7 +105,7 @@ def ours(directory: Path, zookeeper: str = "", broker_id: int = 0) -> BrokerProc
 
 
 def apache(directory: Path, zookeeper: ServerProcess) -> apache_kafka.ApacheBroker:
-    """The same of Apache Kafka."""
+    """A broker of Apache Kafka with the same settings."""
     port = free_port()
     return _at(port, apache_kafka.ApacheBroker(directory, settings(port), zookeeper))
 
@@ -150,7 +150,7 @@ def cluster_of(broker: ServerProcess, user: str) -> Cluster:
 
 
 def prepare(broker: ServerProcess, directory: Path) -> None:
-    """Make the topics and the entries, and a group with an offset."""
+    """Create the topics, the ACLs, and a group with an offset."""
     with cluster_of(broker, "admin") as cluster:
         topics = [
             create_topics.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
@@ -170,14 +170,14 @@ def prepare(broker: ServerProcess, directory: Path) -> None:
 
 
 def matrix(broker: ServerProcess, user: str) -> dict[str, list[tuple[Any, ...]]]:
-    """By request, the error codes (and what else a right decides) that `user` is answered."""
+    """By request, the error codes and other fields that depend on ACLs in answers to `user`."""
     with cluster_of(broker, "admin") as cluster:
         ids = {name: t.topic_id for name, t in cluster.metadata(TOPICS, True).topics.items()}
     with cluster_of(broker, user) as cluster:
         return {
             name: sorted(_codes(_answer(cluster, request)), key=repr)
             for name, request in _requests(ids).items()
-            # That there is no broker 99 is no matter of rights.
+            # The error for broker 99, which does not exist, does not depend on ACLs.
             if (user, name) != ("admin", "shut down")
         }
 
@@ -204,7 +204,7 @@ _NAMES: Final = (
 
 
 def _codes(value: Any, within: str = "") -> Iterator[tuple[Any, ...]]:
-    """Every struct that says something about rights, with the topic it is within."""
+    """Every struct with fields that depend on ACLs, and the topic that contains it."""
     if isinstance(value, list):
         for each in value:
             yield from _codes(each, within)

@@ -1,5 +1,5 @@
-"""Brokers, ours and Apache Kafka's, with a listener for Kerberos' clients; and a client that says
-what it likes."""
+"""Brokers, ours and Apache Kafka's, with a listener for Kerberos clients; and a client that can
+send any login message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _settings(keytab: Path) -> dict[str, str]:
 
 
 class KerberosBroker(BrokerProcess):
-    """One of ours, with an authorizer. `servers` is where Kerberos' clients log in."""
+    """A kafkapy broker with an authorizer. `servers` is the address for Kerberos clients."""
 
     def __init__(
         self, log_dir: Path, keytab: Path, overrides: Mapping[str, str] | None = None
@@ -57,7 +57,7 @@ class KerberosBroker(BrokerProcess):
 
 
 class ApacheKerberosBroker(apache_kafka.ApacheBroker):
-    """The same of Apache Kafka 3.9, but for the authorizer."""
+    """A broker of Apache Kafka 3.9 with the same settings, without an authorizer."""
 
     def __init__(self, log_dir: Path, keytab: Path) -> None:
         super().__init__(log_dir)
@@ -99,7 +99,7 @@ class Login:
         self.shaken = self._connection.request(shake, 1, SaslHandshakeResponse)
 
     def say(self, message: bytes) -> bytes:
-        """The answer's bytes; none if the login is over."""
+        """Send a message. Returns the answer's bytes, empty if the login is over."""
         found = self._connection.authenticate(message)
         if found is None:
             self.answers.append(None)
@@ -111,13 +111,13 @@ class Login:
         return answer
 
     def close(self) -> Outcome:
-        """The answers."""
+        """Close the connection. Returns the answers."""
         self._connection.close()
         return tuple(self.answers)
 
 
 def establish(context: GssContext, say: Say) -> bytes:
-    """The part of Kerberos; the broker's offer, as it was sent."""
+    """Do the exchange of Kerberos tokens. Returns the broker's offer, as it was sent."""
     heard = say(context.step(b""))
     while not context.is_established:
         heard = say(context.step(heard))

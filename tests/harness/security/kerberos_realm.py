@@ -1,6 +1,6 @@
 """A Kerberos realm of a test's own: MIT's KDC on a loopback port, principals, keytabs and tickets.
 
-with KerberosRealm(directory) as realm:  # for what is started meanwhile, Java included
+with KerberosRealm(directory) as realm:  # for processes started meanwhile, Java included
     broker_keytab = realm.keytab("kafka/localhost")
 """
 
@@ -54,7 +54,7 @@ _SERVER = """[kdcdefaults]
 
 
 def program(name: str) -> str:
-    """One of Kerberos's."""
+    """The path of a program of Kerberos."""
     found = kerberos_program(name)
     assert found is not None, f"{name} is not installed"
     return found
@@ -70,7 +70,7 @@ class _Kdc(ServerProcess):
 
 
 class KerberosRealm:
-    """While it is entered, this process and those that it starts are its clients."""
+    """A realm. Inside its context, this process and the processes that it starts are clients."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -116,7 +116,7 @@ class KerberosRealm:
         return path
 
     def administer(self, *commands: str) -> str:
-        """Commands of kadmin.local, and what it said."""
+        """Run commands of kadmin.local. Returns its output."""
         return _run([program("kadmin.local")], "\n".join([*commands, ""]))
 
     def tickets(self, principal: str, keytab: Path, *options: str) -> Path:
@@ -133,7 +133,7 @@ def _run(command: list[str], stdin: str = "") -> str:
 
 
 def line(keytab: Path, principal: str) -> str:
-    """The JAAS line of who has a keytab."""
+    """The JAAS line for a keytab."""
     return (
         f'{MODULE} required useKeyTab=true storeKey=true keyTab="{keytab}"'
         f' principal="{principal}@{NAME}";'
@@ -141,12 +141,12 @@ def line(keytab: Path, principal: str) -> str:
 
 
 def cache_line(cache: Path) -> str:
-    """The JAAS line of who has tickets."""
+    """The JAAS line for a ticket cache."""
     return f'{MODULE} required useTicketCache=true ticketCache="{cache}";'
 
 
 def client(jaas: str) -> dict[str, str]:
-    """Java's client properties, which are ours too."""
+    """Client properties for Java clients and for ours."""
     return {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "GSSAPI",

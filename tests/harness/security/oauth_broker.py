@@ -32,7 +32,7 @@ def _settings(issuer: Issuer) -> _Settings:
     signed = "listener.name.signed.oauthbearer.sasl"
     properties = {
         "sasl.enabled.mechanisms": "OAUTHBEARER",
-        # Apache's broker logs in for itself too, whoever its clients are.
+        # Apache Kafka's broker also logs in itself, whatever its clients are.
         f"{unsecured}.jaas.config": f'{MODULE} required unsecuredLoginStringClaim_sub="broker"'
         ' unsecuredValidatorRequiredScope="use";',
         f"{signed}.jaas.config": f"{MODULE} required;",
@@ -50,7 +50,7 @@ def _protocols(names: Mapping[str, str]) -> str:
 
 
 class OAuthBroker(BrokerProcess):
-    """One of ours. `servers` tells where a listener is."""
+    """A kafkapy broker. `servers` returns the address of a listener."""
 
     def __init__(
         self, log_dir: Path, issuer: Issuer, overrides: Mapping[str, str] | None = None
@@ -76,7 +76,7 @@ class OAuthBroker(BrokerProcess):
 
 
 class ApacheOAuthBroker(apache_kafka.ApacheBroker):
-    """The same of Apache Kafka 3.9."""
+    """A broker of Apache Kafka 3.9 with the same settings."""
 
     def __init__(
         self, log_dir: Path, issuer: Issuer, overrides: Mapping[str, str] | None = None
@@ -103,7 +103,7 @@ class ApacheOAuthBroker(apache_kafka.ApacheBroker):
 
 
 def unsecured_client(subject: str = CLIENT_ID, scope: str = "use") -> dict[str, str]:
-    """Java's client properties, which are ours too, for a token that the client makes."""
+    """Client properties for Java clients and for ours, for a token that the client makes."""
     claims = f'unsecuredLoginStringClaim_sub="{subject}" unsecuredLoginStringClaim_scope="{scope}"'
     return {
         "security.protocol": "SASL_PLAINTEXT",
@@ -113,7 +113,7 @@ def unsecured_client(subject: str = CLIENT_ID, scope: str = "use") -> dict[str, 
 
 
 def fetching_client(url: str, secret: str = CLIENT_SECRET) -> dict[str, str]:
-    """The same for a token of the issuer's, or of a file."""
+    """Client properties for a token of the issuer, or of a file."""
     login = f'clientId="{CLIENT_ID}" clientSecret="{secret}" scope="use more"'
     return {
         "security.protocol": "SASL_PLAINTEXT",

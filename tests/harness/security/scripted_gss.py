@@ -1,4 +1,4 @@
-"""Security contexts that know each other by words, for tests without Kerberos."""
+"""Security contexts with scripted tokens, for tests without Kerberos."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkapy.security.kerberos.gss_context import GssFailed
 
 
 class ScriptedContext:
-    """Answers each token of `script` as it says, and is established with the last."""
+    """Answers each token of `script` with its answer, and is established with the last."""
 
     def __init__(self, *script: tuple[bytes, bytes], initiator: str = "alice@R") -> None:
         self.initiator = initiator

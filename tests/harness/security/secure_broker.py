@@ -1,4 +1,4 @@
-"""A kafkapy broker that listens in every way there is, and what a client of each needs."""
+"""A kafkapy broker with a listener of each kind, and the configs of its clients."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class SecureBroker(BrokerProcess):
         return config
 
     def java(self, way: Way, password: str = PASSWORD) -> dict[str, str]:
-        """Java's client properties, which are ours too."""
+        """Client properties for Java clients and for ours."""
         properties = {"security.protocol": way.protocol}
         if way.protocol.endswith("SSL"):
             properties |= {
@@ -146,7 +146,7 @@ class SecureBroker(BrokerProcess):
         return {f"kafka.{name}": value for name, value in properties.items()}
 
     def refusals(self) -> list[str]:
-        """Its log's lines about clients that were turned away."""
+        """Lines of its log about clients that it rejected."""
         said = ("Failed authentication with", "Closing connection to")
         return [
             line for line in self.output_text().splitlines() if any(word in line for word in said)

@@ -23,7 +23,7 @@ _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 
 
 class SecureApacheBroker(apache_kafka.ApacheBroker):
-    """PLAINTEXT at `bootstrap_servers`, SASL_SSL at `secure_servers`, which wants certificates."""
+    """PLAINTEXT at `bootstrap_servers`, SASL_SSL with client certificates at `secure_servers`."""
 
     def __init__(self, log_dir: Path, overrides: Mapping[str, str] | None = None) -> None:
         super().__init__(log_dir, overrides)
@@ -65,7 +65,7 @@ class SecureApacheBroker(apache_kafka.ApacheBroker):
         }
 
     def spark_options(self, password: str = PASSWORD) -> dict[str, str]:
-        """The same as options of a Spark source or sink."""
+        """The client properties as options of a Spark source or sink."""
         return {f"kafka.{name}": value for name, value in self.client_properties(password).items()}
 
 

@@ -12,7 +12,7 @@ from tests.harness.security.certificates import make_identity
 
 
 class TlsContexts(NamedTuple):
-    """`broker` accepts; `client` believes it and shows a certificate; `stranger` shows none."""
+    """`broker` accepts; `client` trusts it and has a certificate; `stranger` has none."""
 
     broker: ssl.SSLContext
     client: ssl.SSLContext

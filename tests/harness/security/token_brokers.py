@@ -1,5 +1,5 @@
-"""Brokers with delegation tokens, ours and Apache Kafka's with the same settings, and what clients
-need that log in as users or by tokens."""
+"""Brokers with delegation tokens, ours and Apache Kafka's with the same settings, and the configs
+of clients that log in as users or by tokens."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def ours(directory: Path, zookeeper: str = "", **overrides: str) -> BrokerProces
 def apache(
     directory: Path, zookeeper: ServerProcess, **overrides: str
 ) -> apache_kafka.ApacheBroker:
-    """The same of Apache Kafka."""
+    """A broker of Apache Kafka with the same settings."""
     return _at(apache_kafka.ApacheBroker(directory, settings(overrides), zookeeper))
 
 
@@ -80,13 +80,13 @@ def _at(broker: Any) -> Any:
 
 
 def servers(broker: Any) -> str:
-    """Where users and tokens log in."""
+    """The address at which users and tokens log in."""
     listeners: str = broker.properties["listeners"]
     return listeners.rpartition("://")[2]
 
 
 def login(user: str) -> dict[str, str]:
-    """A user's client properties, in Java's words."""
+    """A user's client properties, with Java's names."""
     return {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "PLAIN",
@@ -95,7 +95,7 @@ def login(user: str) -> dict[str, str]:
 
 
 def token_login(token_id: str, hmac: bytes, mechanism: str = MECHANISMS[0]) -> dict[str, str]:
-    """The client properties of who has a token."""
+    """The client properties for a token."""
     password = base64.b64encode(hmac).decode()
     return {
         "security.protocol": "SASL_PLAINTEXT",
@@ -137,12 +137,12 @@ def description(*owners: str) -> DescribeDelegationTokenRequest:
 
 
 def renewal(hmac: bytes, period_ms: int = -1) -> RenewDelegationTokenRequest:
-    """A request to have a token expire later."""
+    """A request that renews a token."""
     return RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
 
 
 def expiry(hmac: bytes, period_ms: int = -1) -> ExpireDelegationTokenRequest:
-    """A request to have a token expire sooner, or at once."""
+    """A request that makes a token expire sooner, or at once."""
     return ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
 
 
@@ -160,10 +160,10 @@ def create(broker: Any, user: str, *renewers: str, **how: Any) -> Any:
 
 
 def logs_in(broker: Any, token: Any, mechanism: str = MECHANISMS[0]) -> bool:
-    """Whether a broker takes a token.
+    """Whether a broker accepts a token.
 
     Raises:
-        ApiError: it says anything else but that it does not.
+        ApiError: the login failed for another reason than invalid credentials.
     """
     try:
         with by_token(broker, token, mechanism) as cluster:
@@ -176,7 +176,7 @@ def logs_in(broker: Any, token: Any, mechanism: str = MECHANISMS[0]) -> bool:
 
 
 def raw_login(raw: RawConnection, token: Any, mechanism: str = MECHANISMS[0]) -> int:
-    """Log a connection in by a token; how long the session may be, in ms."""
+    """Log a connection in by a token. Returns the lifetime of the session in ms."""
     password = base64.b64encode(token.hmac).decode()
     talk = conversation(mechanism, Credentials(token.token_id, password, is_token=True), "nonce")
     raw.request(SaslHandshakeRequest(mechanism=mechanism), 1, SaslHandshakeResponse)

@@ -50,7 +50,7 @@ def _b64(number: int, size: int = 0) -> str:
 
 
 def claims(subject: str = CLIENT_ID, lifetime_s: int = 3600, **more: Any) -> dict[str, Any]:
-    """Claims that are good now; a claim that is None is left out."""
+    """Claims that are valid now; a claim that is None is left out."""
     now_s = int(time.time())
     whole = {
         "sub": subject,
@@ -64,13 +64,13 @@ def claims(subject: str = CLIENT_ID, lifetime_s: int = 3600, **more: Any) -> dic
 
 
 class Signer:
-    """Keys and what they sign. `keys` may be changed: the last signs."""
+    """Keys, and the tokens that they sign. `keys` may be changed: the last key signs."""
 
     def __init__(self) -> None:
         self.keys: list[tuple[str, Any]] = [("first", rsa_key())]
 
     def rotate(self, key_id: str) -> None:
-        """From now on another key signs, and the old is not shown any more."""
+        """Replace the keys by a new one, which signs from now on."""
         self.keys = [(key_id, rsa_key())]
 
     def key_set(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Issuer(Signer):
                 self.wfile.write(data)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Nothing: the tests look at `asked`."""
+                """Log nothing: the tests check `asked`."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -163,7 +163,7 @@ class Issuer(Signer):
 
 
 def hmac_by_public_key(issuer: Signer) -> str:
-    """The old trick: the public RSA key taken for the secret of an HMAC."""
+    """A forged token: an HMAC whose secret is the public RSA key."""
     import hashlib
     import hmac
 

@@ -1,5 +1,5 @@
-"""Requests about delegation tokens, in order, and what a broker answers, so that two brokers can be
-compared: ids become numbers, and times how long after the token was made."""
+"""Requests about delegation tokens, in order, and the answers of a broker, so that two brokers can
+be compared: ids become numbers, and times are relative to the creation of the token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PERIODS: Final = (-1, -2, 5 * _HOUR_MS, 2000 * _HOUR_MS, 2 * _HOUR_MS)
 
 
 class TokenTalk:
-    """Sends a series of token requests to one broker and keeps its answers; leaves no tokens."""
+    """Sends a series of token requests to one broker and records its answers; leaves no tokens."""
 
     def __init__(self, broker: Any) -> None:
         self._broker = broker
@@ -33,7 +33,7 @@ class TokenTalk:
         self.answers: list[tuple[Any, ...]] = []
 
     def run(self) -> list[tuple[Any, ...]]:
-        """Ask everything; the answers in order."""
+        """Send all requests. Returns the answers in order."""
         self._create()
         self._describe()
         self._change()
@@ -61,7 +61,7 @@ class TokenTalk:
             self.answers.append((user, type(request), answer.error_code, self._after(answer)))
 
     def _after(self, answer: Any) -> int:
-        """When a token expires, in half hours after the first was made; a test takes no hour."""
+        """A token's expiry in half hours after the first creation: a test takes no hour."""
         if answer.error_code:
             return int(answer.expiry_timestamp_ms)
         after_ms = answer.expiry_timestamp_ms - self._made[0].issue_timestamp_ms
@@ -75,7 +75,7 @@ class TokenTalk:
         return number, *_principals(row), *map(_half_hours, after), renewers, proof
 
     def _create(self) -> None:
-        """alice may make tokens of carol's."""
+        """Create tokens; alice may create tokens of carol."""
         for user, how in (
             ("alice", {}),
             ("alice", {"owner": "carol"}),
@@ -93,7 +93,7 @@ class TokenTalk:
             self._ask(user, request)
 
     def _describe(self) -> None:
-        """dave may have the tokens of alice described, carol the first of all."""
+        """Describe tokens; dave may describe the tokens of alice, and carol the first token."""
         for user in ("admin", "alice", "bob", "carol", "dave"):
             for request in (
                 description(),
@@ -133,7 +133,7 @@ class TokenTalk:
                     self._note(name, request, cluster.request(request))
 
     def _end(self) -> None:
-        """Tokens that are over, and no tokens any more."""
+        """Use expired tokens, and end all tokens."""
         self._wait_for_removal()
         over = create(self._broker, "alice", max_lifetime_ms=1)
         self._made.append(over)
@@ -146,7 +146,7 @@ class TokenTalk:
         self._ask("admin", description())
 
     def _wait_for_removal(self) -> None:
-        """The controller has just removed what was over: it will not do so again for a while."""
+        """Wait until the controller removes expired tokens: it will not do so again for a while."""
         over = create(self._broker, "alice", max_lifetime_ms=1)
 
         def is_gone() -> bool:
