@@ -1,4 +1,4 @@
-"""Spark jobs as processes of their own, all of whose processes have ended when they have."""
+"""Spark jobs as processes of their own; all processes of a job have ended at its end."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ LIMIT_S = 60.0
 def running_job(
     command: Sequence[str], log: Path, **environ: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """A job whose output is to be read. All that it started bears its mark, and has ended at the
-    end. Its JVM has its temporary files beside the log: it leaves them when it is killed."""
+    """Run a job, whose output the caller reads.
+
+    All processes of the job have its mark in their environment, and must have ended at the end. Its
+    JVM has its temporary files beside the log: a JVM that is killed leaves them.
+    """
     mark = str(uuid.uuid4())
     options = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} -Djava.io.tmpdir={log.parent}"
     with (

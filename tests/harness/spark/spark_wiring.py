@@ -1,4 +1,4 @@
-"""The wiring of `kafkapy spark-submit`, made in a running session."""
+"""The Spark conf of `kafkapy spark-submit`, set in a running session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.spark.submit.session import CHECKPOINT, COLUMNS, FROM, ONCE, PROPER
 
 
 class Wire:
-    """Sets what `kafkapy spark-submit` would have put into the Spark conf."""
+    """Sets what `kafkapy spark-submit` puts into the Spark conf."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
