@@ -1,4 +1,4 @@
-"""Rows and batches that many tests need, and the strategies that make any."""
+"""Rows and batches that many tests need, and strategies for any rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ any_row = st.builds(
 
 
 def patched(batch: bytes, **fields: int) -> bytes:
-    """The batch with other header fields; its length and CRC are true unless they are given."""
+    """The batch with other header fields; length and CRC are correct unless they are given."""
     header = read_header(batch)._replace(**fields)
     copy = bytearray(batch)
     sealed = seal(copy, header)
@@ -54,7 +54,7 @@ def patched(batch: bytes, **fields: int) -> bytes:
 
 
 def raw_batch(payload: bytes, count: int, codec: int = 0, **fields: int) -> bytes:
-    """A batch of `count` records, so it says, round any payload."""
+    """A batch with any payload, whose header has `count` records."""
     header = BatchHeader(0, 0, -1, 2, 0, codec, count - 1, NOW_MS, NOW_MS, -1, -1, -1, count)
     return assemble(header._replace(**fields), payload)
 
@@ -78,7 +78,7 @@ def flip(path: Path, bit: int) -> None:
 
 
 def row_bytes(fields: bytes) -> bytes:
-    """A record of these bytes, fewer than 64, whatever they say."""
+    """A record with these bytes, fewer than 64, valid or not."""
     return bytes((len(fields) << 1,)) + fields
 
 
@@ -91,5 +91,5 @@ def moved(payload: bytes, offset_delta: int) -> bytes:
 
 
 def flipped(batch: bytes) -> bytes:
-    """The batch with a bit of its last byte changed, under the CRC of before."""
+    """The batch with a bit of its last byte changed, and the old CRC."""
     return batch[:-1] + bytes((batch[-1] ^ 1,))

@@ -1,4 +1,4 @@
-"""A file system that counts the waits for the disk."""
+"""A file system that counts the waits for the disk (fsync)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.harness.plugins.closing import Disk
 
 
 class CountingFileSystem(Disk):
-    """Counts how often somebody waits for the disk, and for how many files."""
+    """Records each wait for the disk as its number of files, 0 for a directory."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ from kafkapy.storage.filesystem import Buffer, DiskSpace, Entry, File, FileSyste
 
 
 class FaultyFileSystem:
-    """Wraps `fs`. Change number `fail_at` (from 1; 0: none) raises ENOSPC, a write half done.
+    """Wraps `fs`. Change number `fail_at` (from 1; 0: none) raises ENOSPC; a write is half done.
 
     `for_good`: every later change fails as well. `changes` counts them. Only paths with `prefix`
     count. `before_change` is called with the path of each change, `after_write` with the path and
@@ -29,7 +29,7 @@ class FaultyFileSystem:
         self.after_write: Callable[[str, Sequence[Buffer]], None] = lambda path, buffers: None
 
     def fails(self, path: str) -> bool:
-        """Count a change of `path`; whether it is one that fails."""
+        """Count a change of `path`. Returns whether it fails."""
         self.before_change(path)
         if not path.startswith(self.prefix):
             return False

@@ -18,7 +18,7 @@ def message(
     timestamp: int = -1,
     attributes: int = 0,
 ) -> bytes:
-    """One message; `timestamp` counts in v1 only."""
+    """One message; `timestamp` is used in v1 only."""
     body = struct.pack(">bb", magic, attributes)
     if magic == 1:
         body += struct.pack(">q", timestamp)
@@ -28,7 +28,7 @@ def message(
 
 
 def message_set(magic: int, offsets: list[int], key: bytes | None = b"k") -> bytes:
-    """Messages `value 0`, `value 1` ... of the times 1000, 1001 ..."""
+    """Messages `value 0`, `value 1` ... with the timestamps 1000, 1001 ..."""
     return b"".join(
         message(magic, offset, key, b"value %d" % i, timestamp=1000 + i)
         for i, offset in enumerate(offsets)

@@ -55,7 +55,7 @@ class LogBuilder:
         self.open()
 
     def open(self) -> LogBuilder:
-        """Start a log manager on the directory; the log is made if it is not there."""
+        """Start a log manager on the directory; the log is created if it does not exist."""
         self.manager = LogManager(
             self.fs, [self.root], {}, self.clock, SeededRandom(self._seed), open_files_max=8
         )
@@ -82,7 +82,7 @@ class LogBuilder:
         return self
 
     def _expect_closed(self) -> None:
-        """A broker without logs has no files open."""
+        """Check that no files are open: a broker without logs has none."""
         if isinstance(self.fs, Disk):
             assert self.fs.open_files() == [], self.fs.open_files()
 
@@ -104,7 +104,7 @@ class LogBuilder:
     def add(
         self, records: bytes, origin: AppendOrigin = AppendOrigin.CLIENT, committed: bool = True
     ) -> LogAppendInfo:
-        """Append a batch as leader; the high watermark follows unless told otherwise."""
+        """Append a batch as leader; the high watermark follows if it is `committed`."""
         info = self.log.append_as_leader(records, self.leader_epoch, self.clock.now_ms, origin)
         if committed:
             self.log.update_high_watermark(self.log.log_end_offset)
@@ -118,7 +118,7 @@ class LogBuilder:
         value_bytes: int = 20,
         committed: bool = True,
     ) -> LogBuilder:
-        """Append one batch of `rows`, or `count` rows that tell their offsets."""
+        """Append one batch of `rows`, or `count` rows whose values are their offsets."""
         chosen: Sequence[RecordData] = rows
         if not rows:
             end = self.log.log_end_offset
@@ -191,5 +191,5 @@ def read_all(log: UnifiedLog, max_bytes: int = 1_000_000) -> list[Record]:
 
 
 def next_offset(records: bytes) -> int:
-    """The offset after the last whole batch of what a read gave."""
+    """The offset after the last whole batch that a read returned."""
     return [header for _, header in iter_headers(records)][-1].next_offset

@@ -1,4 +1,4 @@
-"""Partitions over real logs in a temporary directory, for tests of what stands above them."""
+"""Partitions over real logs in a temporary directory, for tests of the parts above them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def partition_state(
 def make_partition(
     manager: LogManager, index: int = 0, overrides: dict[str, str] | None = None
 ) -> Partition:
-    """A partition of broker 1 that nobody has said anything about yet."""
+    """A partition of broker 1 that has not received a LeaderAndIsr yet."""
     topic_partition = TopicPartition("t", index)
     log = manager.get_or_create_log(topic_partition, TOPIC_ID, overrides or {}, True)
     return Partition(topic_partition, TOPIC_ID, log, 1, LAG_MAX_MS)

@@ -43,10 +43,10 @@ def highest(log_dirs: Iterable[Path], checkpoint: str) -> dict[TopicPartition, i
 def differences(
     log_dirs: Mapping[int, list[Path]], assignment: Mapping[TopicPartition, list[int]]
 ) -> tuple[list[str], int]:
-    """Where assigned replicas differ or fall short of the high watermark; and the bytes compared.
+    """Differences of assigned replicas, or to the high watermark; and the number of bytes compared.
 
     `log_dirs` is by broker id. A broker that was down when its replica was reassigned may keep a
-    log that nobody asks for, as in Kafka.
+    log that it does not need, as in Kafka.
     """
     problems = []
     compared = 0
@@ -80,6 +80,6 @@ def differences(
 
 
 def _home(log_dirs: list[Path], name: str) -> Path:
-    """The directory of a replica; where it should be if it is nowhere."""
+    """The directory of a replica, or its expected place if it does not exist."""
     found = [log_dir / name for log_dir in log_dirs if (log_dir / name).is_dir()]
     return found[0] if found else log_dirs[0] / name
