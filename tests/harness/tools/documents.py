@@ -53,7 +53,7 @@ class Block(NamedTuple):
 
     @property
     def mark(self) -> re.Match[str] | None:
-        """Why the commands are not run here."""
+        """The reason why the commands are not run here."""
         return _MARK.fullmatch(self.above)
 
 

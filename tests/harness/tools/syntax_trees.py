@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 
 def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes as of `ast.walk`, in another order and a third of the time: the packages have two
-    million."""
+    """All nodes, as `ast.walk` yields them, but in another order and in a third of the time: the
+    packages have two million."""
     todo = [tree]
     while todo:
         node = todo.pop()

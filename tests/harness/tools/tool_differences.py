@@ -1,6 +1,6 @@
 """Accepted differences between Apache Kafka's tools and ours, with reasons: `differences.toml`.
 
-[[rule]]        a pattern in Kafka's lines, and what stands there in ours; "" drops the line
+[[rule]]        a pattern in Kafka's lines, and its replacement in ours; "" drops the line
 [[line]]        one command: exactly what ours prints (and its status, where that differs), or
                 `ours_like`, patterns of which every line of ours matches one; `broker`: the
                 difference is our broker's, not the tool's
@@ -19,7 +19,7 @@ from typing import Any
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.tools.tool_lines import DIFFERENCES, RECORD, Steps, ToolLine, masked
 
-# Words of lines that are not to be run twice.
+# Words of command lines that must not run twice.
 CHANGES = frozenset(
     {
         *("--create", "--alter", "--delete", "--add", "--remove", "--execute"),
@@ -27,7 +27,7 @@ CHANGES = frozenset(
     }
 )
 _TRIES = 20
-# What stands in Kafka's log lines, and what ours say besides: what to do, and where help is.
+# Kafka's log lines, and lines that only ours print: what to do, and where help is.
 _NOISE = ("Try 'kafkapy", "Hint: ", "WARN ")
 
 
@@ -44,7 +44,7 @@ class Printed:
 
 
 class Differences:
-    """The file; remembers what it was asked for, so that stale entries are found."""
+    """The rules and the lines of the file."""
 
     def __init__(self, path: Path = DIFFERENCES, *, apache: bool = False) -> None:
         """`apache`: ours run on Apache Kafka's brokers, so entries about our broker are out."""
@@ -61,7 +61,7 @@ class Differences:
         return self.ruled(theirs)
 
     def ruled(self, theirs: Printed) -> Printed:
-        """Kafka's lines as the rules leave them."""
+        """Kafka's lines with the rules applied."""
         lines = [part for text in theirs.lines for part in self._ruled_line(text).split("\n")]
         return Printed(theirs.status, tuple(text.rstrip() for text in lines if text.strip()))
 
@@ -76,7 +76,7 @@ class Differences:
         return None if expected == ours else f"{line.text}\n- {expected}\n+ {ours}"
 
     def is_like(self, line: ToolLine, ours: Printed) -> bool | None:
-        """Whether ours is as an entry's patterns say; None where there is no such entry."""
+        """Whether ours matches the patterns of an entry; None if no entry has patterns."""
         patterns = self.lines.get(line.text, {}).get("ours_like")
         if patterns is None:
             return None

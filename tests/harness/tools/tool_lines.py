@@ -4,12 +4,12 @@
 
     topics --list                   a tool and its words; --bootstrap-server is added
     !topics --list                  the same without --bootstrap-server
-    ^acls --list                    needs what only Apache Kafka's brokers have
-    ~topics --describe              the order of the printed lines means nothing
+    ^acls --list                    needs a feature that only Apache Kafka's brokers have
+    ~topics --describe              the order of the printed lines is not significant
     @produce TOPIC PARTITION COUNT  a step that is done through librdkafka, on both clusters
 
-`{B}` is the bootstrap server, `{DIR}` a directory of the run. `scripts/conformance --record` keeps
-what Apache Kafka's tools printed in `record.json`; `differences.toml` names what may differ.
+`{B}` is the bootstrap server, `{DIR}` a directory of the run. `scripts/conformance --record` writes
+the output of Apache Kafka's tools to `record.json`; `differences.toml` has accepted differences.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ class ToolLine:
         return self.words[0].startswith("@")
 
     def arguments(self, servers: str, directory: Path) -> list[str]:
-        """The words after the tool's name, as this cluster needs them."""
+        """The words after the tool's name, with the values of this cluster."""
         words = [w.replace("{B}", servers).replace("{DIR}", str(directory)) for w in self.words]
         if not self.bootstrap:
             return words[1:]
         bootstrap = ["--bootstrap-server", servers]
-        # `kafka-transactions.sh` takes what is common to its commands before the command.
+        # `kafka-transactions.sh` takes the options common to its commands before the command.
         first = self.words[0] in _BOOTSTRAP_FIRST
         return [*bootstrap, *words[1:]] if first else [*words[1:], *bootstrap]
 
@@ -126,7 +126,7 @@ class Steps:
         getattr(self, name.removeprefix("@"))(*words)
 
     def settle(self, topic: str, partitions: str) -> None:
-        """Wait until every broker tells of so many partitions, all of them led and in sync."""
+        """Wait until all brokers have PARTITIONS partitions in their metadata, led and in sync."""
 
         def settled(address: str) -> bool:
             with Cluster(address) as cluster:
@@ -138,7 +138,7 @@ class Steps:
         wait_until(lambda: all(map(settled, addresses)), f"{topic} is settled", _LIMIT_S)
 
     def placed(self, topic: str, partition: str, replicas: str) -> None:
-        """Wait until every broker tells of these replicas of a partition, all of them in sync."""
+        """Wait until all brokers have these replicas of a partition in their metadata, in sync."""
         wanted = tuple(map(int, replicas.split(",")))
 
         def there(address: str) -> bool:
@@ -150,7 +150,7 @@ class Steps:
         wait_until(lambda: all(map(there, addresses)), f"{topic} is on {replicas}", _LIMIT_S)
 
     def produce(self, topic: str, partition: str, count: str, size_bytes: str = "0") -> None:
-        """COUNT records of at least so many bytes into one partition, a second apart."""
+        """COUNT records of at least SIZE_BYTES bytes into one partition, a second apart."""
         producer = Producer({"bootstrap.servers": self._servers, **_QUIET})
         for index in range(int(count)):
             when = FIRST_TIMESTAMP_MS + index * 1000
@@ -208,7 +208,7 @@ class Steps:
         assert producer.flush(_LIMIT_S) == 0
 
     def committed(self, transactional_id: str, topic: str) -> None:
-        """A transaction that is over."""
+        """A transaction that is committed."""
         producer = self._transactional(transactional_id)
         producer.begin_transaction()
         producer.produce(topic, "in a transaction", partition=0, **_CHECKED)
@@ -228,7 +228,7 @@ class Steps:
         return producer
 
     def leave(self) -> None:
-        """All members go."""
+        """Close all members."""
         while self._members:
             self._members.pop().close()
 
@@ -263,7 +263,7 @@ def masked(output: str, brokers: Sequence[str], directory: Path) -> list[str]:
         text, count = pattern.subn(mask, text)
         had_member = had_member or (count > 0 and mask in ("<member>", "<coordinator> "))
     lines = list(_without_noise(text.splitlines()))
-    # Columns are as wide as what stands in them.
+    # The width of a column depends on its contents.
     return [" ".join(line.split(" ")) if not had_member else _squeezed(line) for line in lines]
 
 
