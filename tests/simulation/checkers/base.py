@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Violation(AssertionError):
-    """A promise that was not kept: the checker's name and what it saw."""
+    """A broken guarantee: the checker's name and its observation."""
 
     def __init__(self, checker: str, what: str) -> None:
         super().__init__(f"{checker}: {what}")
@@ -23,35 +23,35 @@ class Violation(AssertionError):
 
 
 class PartitionKey(NamedTuple):
-    """A partition for good: a topic of the same name made later is another one."""
+    """A partition's permanent identity: a later topic of the same name has other keys."""
 
     topic_id: str
     topic_partition: TopicPartition
 
 
 class Checker:
-    """One promise. What a subclass does not care for does nothing."""
+    """Checks one guarantee. By default, each event is ignored."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.world = cluster.world
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        """Something of a hosted partition changed: leadership, epoch, ISR, high watermark, end."""
+        """Called when a hosted partition changed: leadership, epoch, ISR, high watermark or end."""
 
     def on_step(self, node: Node) -> None:
-        """A broker did something."""
+        """Called after a step of a broker."""
 
     def on_leaving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        """A broker serves a partition no more: its process is about to end, perhaps in the middle
-        of a step, or the log directory failed in this step. What it did in that step before, its
-        answers among it, counts."""
+        """Called when a broker no longer serves a partition: its process is about to end, perhaps
+        in the middle of a step, or the log directory failed in this step. The broker's earlier
+        actions in that step count, its responses included."""
 
     def on_change(self, ops: Sequence[Op]) -> None:
-        """A transaction changed the znodes."""
+        """Called after a transaction changed the znodes."""
 
     def on_end(self) -> None:
-        """The network is whole, all brokers run, everything has settled or never will."""
+        """Called at the end: no link is cut, all brokers run, the cluster settled or timed out."""
 
     def violated(self, what: str) -> NoReturn:
         raise Violation(type(self).__name__, what)

@@ -1,4 +1,4 @@
-"""Check that clients saw one log: nothing acknowledged is lost, nothing is repeated or moved."""
+"""Check of the clients' view: no acknowledged record is lost, repeated or moved."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.simulation.cluster import TABLE
 
 
 class ClientView(Checker):
-    """Jepsen's anomalies, but for what an allowed loss excuses."""
+    """Checks for Jepsen's anomalies, except those that an allowed loss excuses."""
 
     def on_end(self) -> None:
         history = self.cluster.history
@@ -15,7 +15,7 @@ class ClientView(Checker):
             self.violated(unexplained)
         for topic in history.topics:
             if topic == TABLE:
-                continue  # of which compaction leaves the last rows only
+                continue  # compaction leaves only the last rows
             for anomaly, cases in history.judged(topic).judge().items():
                 if cases:
                     self.violated(f"{topic}: {anomaly}: {'; '.join(cases[:3])}")

@@ -1,21 +1,23 @@
-"""Logs agree below the high watermark, and who comes to lead has all that was committed.
+"""Check that logs agree below the high watermark, and that new leaders have all committed records.
 
-What a leader's high watermark once covered is committed: it stays at its offset, the same batch on
-every replica. A leader that lacks some of it lost it, which Kafka's rules allow in these cases:
+A record is committed once a leader's high watermark has covered it: it stays at its offset, in the
+same batch on every replica. A leader that lacks committed records lost them. Kafka's rules allow
+that in these cases:
 
-- an unclean election, of a replica that was not in sync; it may die before it leads, and be
-  elected again, the only one in sync by then; and the leader that it replaced, if it was cut off,
-  may go on to acknowledge what it alone has;
-- a replica that was the only live one in sync, whose disk was torn by a power cut;
-- a replica in sync whose disk was torn and which nobody saw go: it was back when the controller
-  that elects it first asked who is there, or its session outlived the power cut; but not if it has
-  registered since the state's writer knew the brokers, and a live one in sync has not. If it led,
-  it leads on in its leader epoch; what it then writes there cannot be told from what others have
-  in that epoch, so they may part later too;
-- a replica whose disk was torn when all brokers lost power at once.
+- An unclean election of a replica that was not in sync. The replica may die before it leads, and
+  be elected again as the only one then in sync. If the replaced leader was cut off, it may go on
+  to acknowledge records that it alone has.
+- A replica that was the only live one in sync, whose disk was torn by a power cut.
+- A replica in sync whose disk was torn while no controller observed its absence: it had returned
+  when the electing controller first read the registrations, or its session outlived the power
+  cut. This case is excluded if the replica registered after the state's writer read the brokers,
+  and another live replica in sync did not. If the replica led, it goes on to lead in its leader
+  epoch. The records that it then appends cannot be distinguished from other replicas' records of
+  that epoch, so the logs may diverge later too.
+- A replica whose disk was torn when all brokers lost power at once.
 
-A loss excuses the offsets from what was kept up to where any replica's log ended then. What is
-written there afterwards is held against the rules like everything else.
+A loss excuses the offsets from the end of the kept records up to the highest log end of any replica
+at that time. Records appended there afterwards are checked like all others.
 """
 
 from __future__ import annotations
@@ -63,9 +65,9 @@ class _Committed:
 
 
 class _Election(NamedTuple):
-    """Circumstances of an election. `registered` is the czxid of the leader's registration;
-    `is_known`, whether the writer of the state before knew it; `known`, of which live members of
-    the ISR it did."""
+    """Circumstances of an election. `registered` is the czxid of the leader's registration.
+    `is_known` is set if the writer of the state before had read that registration; `known` are
+    the live members of the ISR whose registrations it had read."""
 
     leader: int
     isr_before: tuple[int, ...]
@@ -77,12 +79,12 @@ class _Election(NamedTuple):
 
     @property
     def is_unclean(self) -> bool:
-        """Whether somebody leads now who was not in sync."""
+        """Whether the new leader was not in sync."""
         return self.leader >= 0 and bool(self.isr_before) and self.leader not in self.isr_before
 
 
 class CommittedLogs(Checker):
-    """Remembers what was committed, and how each leader was elected."""
+    """Records the committed batches, and how each leader was elected."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -92,18 +94,18 @@ class CommittedLogs(Checker):
         self._compared: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
         self._elections: dict[tuple[str, int], _Election] = {}
         self._isr: dict[str, tuple[int, ...]] = {}
-        self._brokers_zxid: dict[str, int] = {}  # of each state: what its writer knew
+        self._brokers_zxid: dict[str, int] = {}  # of the brokers that a state's writer had read
         self._led: dict[PartitionKey, tuple[int, int]] = {}
-        # Log end offsets with when they were seen, and the highest before a power cut.
+        # Log end offsets with the time of observation, and the highest before a power cut.
         self._ends: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
         self._at_risk: dict[tuple[int, PartitionKey], int] = {}
-        # The leader epoch that a broker led when it was last seen, -1 if it did not.
+        # The leader epoch in which a broker led when last inspected, -1 if it did not lead.
         self._leads: dict[tuple[int, PartitionKey], int] = {}
         self._written_twice: set[PartitionKey] = set()
-        # The broker epochs that a controller found when it came into office, by its own epoch.
+        # The broker epochs that a controller found when it took office, by its own epoch.
         self._found: dict[int, dict[int, int]] = {}
         self._registered_us: dict[int, int] = {}  # by broker epoch
-        self._unclean: dict[str, int] = {}  # who was elected so and has not led since, by state
+        self._unclean: dict[str, int] = {}  # by state: unclean leaders that have not led since
 
     def on_step(self, node: Node) -> None:
         controller = node.acting_controller
@@ -163,7 +165,7 @@ class CommittedLogs(Checker):
         self._leads[node.broker_id, key] = epoch if partition.is_leader else -1
 
     def on_leaving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        """Note what a leader committed in its last step: its answers may arrive."""
+        """Note the records that a leader committed in its last step: its responses may arrive."""
         where = node.broker_id, key
         led = self._leads.get(where, -1)
         if partition.is_leader and led < partition.leader_epoch:  # it began to lead in this step
@@ -175,7 +177,7 @@ class CommittedLogs(Checker):
         self._leads[where] = -1
 
     def _note_end(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        """Record a replica's log end. A power cut may cost records up to the end seen before it."""
+        """Record a replica's log end. A power cut may cost records up to the end before it."""
         where, now_us = (node.broker_id, key), self.world.events.now_us
         end, seen_us = self._ends.get(where, (0, now_us))
         if seen_us <= node.last_power_cut_us:
@@ -185,7 +187,7 @@ class CommittedLogs(Checker):
     def _begins_to_lead(
         self, node: Node, key: PartitionKey, partition: Partition, committed: _Committed
     ) -> bool:
-        """Whether the leader lacks some of what was committed, as Kafka's rules allow."""
+        """Whether the leader lacks committed records, as Kafka's rules allow."""
         kept, wanted = self._common_end(partition, committed), committed.end
         if kept >= wanted and key.topic_partition.topic not in self._compacted:
             wanted = max(wanted, committed.owed)
@@ -205,7 +207,7 @@ class CommittedLogs(Checker):
         if reason is None and unclean == node.broker_id and self.cluster.allows_unclean_elections:
             reason = "an unclean election"
         if reason is None and now.registered != election.registered:
-            # It restarted after it had been elected, and leads on in that epoch.
+            # The leader restarted after its election, and goes on to lead in that epoch.
             reason = self._excuse(node, now, was_torn)
         if reason is None and key in self._written_twice:
             reason = "a torn replica led on in its epoch, which now has two histories"
@@ -227,8 +229,8 @@ class CommittedLogs(Checker):
         return self.cluster.history.losses.get(key.topic_partition, [])
 
     def _excuse(self, node: Node, election: _Election, was_torn: bool) -> str | None:
-        """Why committed records may be missing, None if they may not. `was_torn`: this replica had
-        more when its power was cut."""
+        """The reason why committed records may be missing, None if they may not. `was_torn` is set
+        if this replica had more records before a power cut."""
         if node.broker_id not in election.isr_before and self.cluster.allows_unclean_elections:
             return "an unclean election"
         if was_torn and self.cluster.dark_us >= 0:
@@ -244,7 +246,7 @@ class CommittedLogs(Checker):
         return None
 
     def _common_end(self, partition: Partition, committed: _Committed) -> int:
-        """Up to where the log has the committed batches; a compacted one has others for them."""
+        """The end of the committed batches in a log. A compacted log has other batches instead."""
         log = partition.log
         if partition.topic_partition.topic in self._compacted:
             return min(log.log_end_offset, committed.end)
@@ -278,7 +280,7 @@ class CommittedLogs(Checker):
         committed: _Committed,
         may_commit: bool,
     ) -> None:
-        """Hold what lies below this replica's high watermark against what was committed."""
+        """Compare the batches below this replica's high watermark with the committed ones."""
         life = id(partition)
         known_life, start = self._compared.get((node.broker_id, key), (0, 0))
         end = partition.log.high_watermark
@@ -286,7 +288,7 @@ class CommittedLogs(Checker):
             self._is_ahead(node, key, partition, committed, end)
             end = committed.end
         if key.topic_partition.topic in self._compacted:
-            committed.end = max(committed.end, end)  # other checkers look at what is there
+            committed.end = max(committed.end, end)  # other checkers check the contents
             return
         if known_life != life:
             start = 0
@@ -308,8 +310,9 @@ class CommittedLogs(Checker):
         committed: _Committed,
         end: int,
     ) -> None:
-        """A leader that was replaced may yet commit what its followers fetched before they heard;
-        whoever replaced it has that. A follower's high watermark is some leader's."""
+        """Check a high watermark beyond the committed end. A replaced leader may still commit
+        records that its followers fetched before they learned of the new leader, which has these
+        records too. A follower's high watermark comes from a leader."""
         led = self._epoch_led(node, key, partition)
         if led >= 0:
             if not self._was_unclean_after(key, led):
@@ -324,8 +327,8 @@ class CommittedLogs(Checker):
             )
 
     def _epoch_led(self, node: Node, key: PartitionKey, partition: Partition) -> int:
-        """The leader epoch that a broker leads or led a step ago, -1 if it did not: it may have
-        committed as the leader, and heard of the next one or ended, in one step."""
+        """The leader epoch in which a broker leads or led one step ago, -1 if it did not. In one
+        step it may have committed as the leader, and then stepped down or ended."""
         if partition.is_leader:
             return partition.leader_epoch
         return self._leads.get((node.broker_id, key), -1)
@@ -333,8 +336,9 @@ class CommittedLogs(Checker):
     def _excuse_replaced(
         self, node: Node, key: PartitionKey, partition: Partition, kept: int
     ) -> None:
-        """A leader may commit what it alone has, if an unclean election has replaced it: beyond
-        what the new one has committed, or, from `kept` on, beside it."""
+        """Allow a leader that an unclean election has replaced to commit records that it alone has:
+        beyond the records that the new leader has committed, or, from `kept` on, in place of
+        them."""
         led = self._epoch_led(node, key, partition)
         if led < 0 or not self._was_unclean_after(key, led):
             return
@@ -366,7 +370,7 @@ class CommittedLogs(Checker):
     ) -> None:
         self._excuse_replaced(node, key, partition, base)
         for loss in self._losses(key):
-            # The new leader's log may begin within a batch that others have whole.
+            # The new leader's log may begin within a batch that other logs have whole.
             is_lost = loss.kept < batch.next_offset and base < loss.end
             if is_lost and batch.leader_epoch <= loss.epoch:
                 return

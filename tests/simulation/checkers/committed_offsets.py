@@ -1,6 +1,6 @@
-"""Committed offsets never go back: a group finds at least what was acknowledged last.
+"""Check that committed offsets never go back: a group finds at least its last acknowledged one.
 
-Commits of before an allowed loss of the coordinator's log do not count.
+Commits before an allowed loss of the coordinator's log do not count.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from tests.simulation.checkers.base import Checker
 
 
 class CommittedOffsets(Checker):
-    """Holds what each group finds at the end against what it committed."""
+    """Compares the offset that each group finds at the end with the one that it committed."""
 
     def on_end(self) -> None:
         history = self.cluster.history

@@ -1,4 +1,4 @@
-"""Consumers read below the high watermark only, from followers too (KIP-392)."""
+"""Check that consumers read only below the high watermark, from followers too (KIP-392)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.simulation.node import Node
 
 
 class CommittedReads(Checker):
-    """Holds each poll against the highest high watermark that any replica has had by then: one that
-    was replaced and does not know it may commit what its successor has."""
+    """Compares each poll with the highest high watermark of any replica until then. A replaced
+    leader that has not learned of its successor may commit records that the successor has."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -23,7 +23,7 @@ class CommittedReads(Checker):
         self._note(partition)
 
     def on_leaving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        """Answers of its last step may arrive."""
+        """Note the high watermark of the last step, whose responses may arrive."""
         self._note(partition)
 
     def _note(self, partition: Partition) -> None:
@@ -31,7 +31,7 @@ class CommittedReads(Checker):
         self._highest[at] = max(self._highest.get(at, 0), partition.log.high_watermark)
 
     def _polled(self, at: TopicPartition, last: int) -> None:
-        """After a loss, old answers may still come."""
+        """Check a poll. After a loss, old responses may still arrive."""
         end = self._highest.get(at, 0)
         if last >= end and at not in self.cluster.history.losses and not self._problem:
             self._problem = f"offset {last} of {at} was read: no high watermark is beyond {end}"

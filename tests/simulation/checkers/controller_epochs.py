@@ -1,5 +1,7 @@
-"""One acting controller per controller epoch; none but the latest writes partition states, and no
-broker obeys an older one again."""
+"""Check of controller epochs: one acting controller each, state writes by the latest one only.
+
+No broker obeys a controller of an older epoch after one of a newer epoch.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tests.simulation.node import Node
 
 
 class ControllerEpochs(Checker):
-    """Remembers who acted in each epoch."""
+    """Records the controller that acted in each epoch."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)

@@ -1,4 +1,4 @@
-"""When all faults are over, the cluster heals: leaders, full ISRs, equal logs, work done."""
+"""Check that the cluster recovers from all faults: leaders, full ISRs, equal logs, done work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.simulation.checkers.base import Checker
 
 
 class Convergence(Checker):
-    """Objects to what had not settled within the limit."""
+    """Reports everything that had not settled within the limit."""
 
     def on_end(self) -> None:
         missing = self.cluster.never_settled

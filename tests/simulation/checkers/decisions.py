@@ -1,13 +1,14 @@
-"""A transaction's markers are written when its decision is replicated; it is complete when every
-partition has one.
+"""Check that transaction markers follow a replicated decision, and completion follows all markers.
 
-A marker that comes over a connection that its sender has ended, and that was sent again since, may
-be of the producer's transaction before. Only clients of transactions of version 2 have other
-epochs in each (KIP-890); of older ones it ends the next transaction, in Kafka too.
+A marker may arrive over a connection that its sender has closed, after it was sent again over
+another one. It may then belong to the producer's previous transaction. Only clients of transaction
+version 2 have a new epoch in each transaction (KIP-890). With older clients, the marker ends the
+next transaction, in Kafka too.
 
-A coordinator that acts on a decision of its own log alone may lose it: the next one decides anew,
-and other partitions get other markers. A marker names the epoch of its coordinator, by which
-leaders refuse those of former ones: it is none of before the producer's first decision.
+A coordinator that acts on a decision that only its own log has may lose it: the next coordinator
+decides again, and other partitions get different markers. A marker carries its coordinator's epoch,
+by which leaders reject markers of former coordinators. That epoch is never older than the one of
+the producer's first decision.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _AT: Final = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
 
 @dataclass(slots=True)
 class _Decision:
-    """One of a producer id, seen at `seen_us`. `epoch` is the leader epoch of the log that has it,
-    `marked` are the partitions that have its marker."""
+    """One decision of a producer id, found at `seen_us`. `epoch` is the leader epoch of the log
+    with the decision; `marked` are the partitions that have its marker."""
 
     offset: int
     epoch: int
@@ -55,7 +56,7 @@ class _Decision:
 
 
 class Decisions(Checker):
-    """Reads what leaders append: decisions in the coordinator's log, markers elsewhere."""
+    """Reads appended batches: decisions in the coordinator's log, markers in other logs."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -80,7 +81,7 @@ class Decisions(Checker):
             return
         log = partition.log
         if partition.leader_epoch > epoch:
-            # Of what was not committed its leader may have something else.
+            # Above the committed end, this leader's log may differ.
             position = min(position, self.cluster.committed_ends.get(key, 0))
             if key.topic_partition == _AT:
                 self._forget(position)
@@ -105,7 +106,7 @@ class Decisions(Checker):
         self._read[key] = partition.leader_epoch, position
 
     def _forget(self, offset: int) -> None:
-        """A new leader may lack the decisions from `offset` on, and follow the ones before."""
+        """Drop the decisions from `offset` on, which a new leader may lack; it obeys the others."""
         for decisions in self._decisions.values():
             while decisions and decisions[-1].offset >= offset:
                 decisions.pop()
@@ -115,7 +116,7 @@ class Decisions(Checker):
         return decisions[-1] if decisions else None
 
     def _coordinated(self, header: BatchHeader, records: bytes, position: int, epoch: int) -> None:
-        """The coordinator wrote a batch of transactions."""
+        """Read a batch of the coordinator's log."""
         for record in batch_records(records, header, position):
             if record.value is None:
                 continue
@@ -169,7 +170,7 @@ class Decisions(Checker):
         if decision is None or decision.commits != commits or self._key is None:
             return
         if marker.coordinator_epoch < decision.epoch:
-            # The former leader saw it in all in-sync logs, and the log of the present one has it.
+            # The former leader found the decision in all in-sync logs; the present one's has it.
             decision.marked.add(at)
             return
         committed = self.cluster.committed_ends.get(self._key, 0)

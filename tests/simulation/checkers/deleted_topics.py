@@ -1,4 +1,4 @@
-"""A topic is gone when no replica is left of it, and not before."""
+"""Check that a topic's znode is deleted only after its last replica."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.simulation.cluster import Cluster
 
 
 class DeletedTopics(Checker):
-    """Looks for the logs of a topic when its znode is deleted."""
+    """Searches for the logs of a topic when its znode is deleted."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -38,7 +38,7 @@ class DeletedTopics(Checker):
                 self.violated(f"{topic} is deleted; brokers {left} have a log of {topic}-{index}")
 
     def _has(self, broker_id: int, at: TopicPartition) -> bool:
-        """Whether a broker serves a replica, or has it on the disk while it is down."""
+        """Whether a broker serves a replica, or has it on its disk while it is down."""
         node = self.world.nodes[broker_id]
         if node.built is not None:
             return at in node.built.replicas.log_manager.logs

@@ -1,4 +1,4 @@
-"""Truncations are on the disk before the broker goes on: what they cut never comes back."""
+"""Check that truncations are on the disk before the broker continues: cut records stay gone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulation.node import Node
 
 
 class DurableCuts(Checker):
-    """Looks at the disk after each truncation."""
+    """Inspects the disk after each truncation."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)

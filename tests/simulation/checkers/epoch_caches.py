@@ -1,7 +1,7 @@
-"""A log knows the leader epochs of its batches, and answers for each epoch what they say (KIP-101).
+"""Check that a log's leader epoch cache agrees with its batches and answers accordingly (KIP-101).
 
-By these answers a follower finds where its log and its leader's part. The batches are read by other
-code than production's.
+These answers determine where a follower's log and its leader's diverge. The batches are read by
+code other than production's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _READ_BYTES: Final = 1 << 20
 
 @dataclass(slots=True)
 class _Epochs:
-    """The epochs of a log as far as its batches were read: (epoch, first last offset)."""
+    """The epochs of the batches of a log that were read so far: (epoch, first last offset)."""
 
     log: UnifiedLog
     truncations: int
@@ -33,7 +33,7 @@ class _Epochs:
 
 
 class EpochCaches(Checker):
-    """Reads along, and reads again from the start when a log was opened or cut."""
+    """Reads new batches, and all batches again after a log was opened or cut."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -56,7 +56,7 @@ class EpochCaches(Checker):
                 self.violated(f"{where} has the epochs {entries}, which do not ascend")
         start = log.log_start_offset
         if key.topic_partition.topic in (TRIMMED, RETAINED) and entries:
-            start = max(start, entries[0][1])  # a log may begin earlier again after a crash
+            start = max(start, entries[0][1])  # after a crash a log may begin earlier again
         for epoch, offset in known.found:
             if offset >= start and log.epochs.epoch_for_offset(offset) != epoch:
                 self.violated(
@@ -87,7 +87,7 @@ class EpochCaches(Checker):
                 return
 
     def _answers(self, where: str, log: UnifiedLog, entries: list[tuple[int, int]]) -> None:
-        """Compare the answer for each epoch: the last one up to it, and where that ends."""
+        """Compare the answer for each epoch: the last epoch up to it, and the end of that one."""
         ends = [start for _, start in entries[1:]] + [log.log_end_offset]
         for asked in range(entries[-1][0] + 1 if entries else 0):
             rows = [(e, end) for (e, _), end in zip(entries, ends, strict=True) if e <= asked]

@@ -1,4 +1,4 @@
-"""Fetches that name a leader epoch are answered in that epoch, or refused (KIP-320)."""
+"""Check that fetches with a leader epoch are answered in that epoch, or refused (KIP-320)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Tenure = tuple[int, TopicPartition, int]
 
 
 class Fencing(Checker):
-    """Remembers from when to when each broker knew of each leader epoch."""
+    """Records the period in which each broker was in each leader epoch."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)

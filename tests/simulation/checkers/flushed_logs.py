@@ -1,4 +1,4 @@
-"""Everything below a recovery point is on the disk: recovery does not read it again."""
+"""Check that everything below a recovery point is on the disk: recovery does not read it again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.simulation.node import Node
 
 
 class FlushedLogs(Checker):
-    """Looks at the disk when a recovery point moved or a log was cut: at the segments below, and at
-    the checkpoint that a power cut would leave."""
+    """Inspects the disk after a recovery point moved or a log was cut: the segments below it, and
+    the checkpoint that would remain after a power cut."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -58,6 +58,6 @@ class FlushedLogs(Checker):
 
 
 def _position(segment: LogSegment, offset: int) -> int:
-    """Where the batches below `offset` end."""
+    """The end of the batches below `offset`."""
     found = segment.records.find(offset, 0)
     return segment.size if found is None else found[0]

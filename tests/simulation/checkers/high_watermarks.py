@@ -1,7 +1,8 @@
-"""The high watermark never goes back on a leader in one leader epoch.
+"""Check that the high watermark never goes back on a leader in one leader epoch.
 
-A leader that restarts and is not missed (the controller died too) leads on in its epoch, from the
-high watermark of its checkpoint: that is another life, as in Kafka.
+If a leader restarts and no controller notices (the controller died too), it goes on to lead in its
+epoch, from the high watermark of its checkpoint. The checker treats that as another run, as Kafka
+does.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from tests.simulation.node import Node
 
 
 class HighWatermarks(Checker):
-    """Remembers the highest of each leader epoch."""
+    """Records the highest high watermark of each leader epoch."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)

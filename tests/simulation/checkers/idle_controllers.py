@@ -1,7 +1,7 @@
-"""A controller that has nothing to do knows what ZooKeeper has, and has elected where it can.
+"""Check that an idle controller's state equals ZooKeeper's, and that it elected where it could.
 
-Nobody else writes partition states. What it believes not to be written it would never tell a
-leader, and a leader that it knows to be offline it must have replaced.
+Only controllers write partition states. A controller would never send a leader a state that it
+takes for unwritten, and it must have replaced a leader that it takes for offline.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _state_path = cache(paths.partition_state)
 
 
 class IdleControllers(Checker):
-    """Looks at the latest controller whenever no event is waiting or being handled."""
+    """Inspects the latest controller whenever no event is queued or being handled."""
 
     def on_step(self, node: Node) -> None:
         controller, built = node.acting_controller, node.built

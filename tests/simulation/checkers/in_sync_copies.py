@@ -1,8 +1,9 @@
-"""Acknowledged records have enough copies, and in-sync replicas have all that is committed.
+"""Check that acknowledged records have enough copies, and in-sync replicas all committed records.
 
-Checked when a producer with acks=all is answered (at least `min.insync.replicas` logs, and that of
-every member of the ISR, have its records), and when a leader's ISR, its proposal or the high
-watermark changes (a member, proposed ones too, has all that any leader committed: KIP-497).
+The first part is checked when a producer with acks=all receives a response: at least
+`min.insync.replicas` logs, and those of all members of the ISR, have its records. The second part
+is checked when a leader's ISR, its proposal or the high watermark changes: every member, a proposed
+one too, has all records that any leader committed (KIP-497).
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ _LATE_US: Final = 5 * SECOND_US
 
 
 class InSyncCopies(Checker):
-    """Remembers up to where each replica's log went, also of brokers that are down."""
+    """Records how far each replica's log reached, also for brokers that are down."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._keys: dict[TopicPartition, PartitionKey] = {}
         self._ends: dict[tuple[int, PartitionKey], int] = {}
-        # The end before the log was last cut, and when that was.
+        # The end before the log was last cut, and the time of that cut.
         self._before: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
         self._problems: list[tuple[TopicPartition, int, Answer, str]] = []
         self._min_isr = int((BASE_CONFIG | cluster.plan.config)["min.insync.replicas"])
@@ -72,7 +73,7 @@ class InSyncCopies(Checker):
     def _is_excused(
         self, member: int, key: PartitionKey, partition: Partition, committed: int
     ) -> bool:
-        """Whether a loss replaced what the member lacks, and this leader has had it all along."""
+        """Whether a loss replaced the member's missing records, which this leader always had."""
         end = self._ends.get((member, key), 0)
         for loss in self.cluster.history.losses.get(key.topic_partition, ()):
             _, end_before = partition.log.end_offset_for_epoch(loss.epoch - 1)
@@ -85,12 +86,12 @@ class InSyncCopies(Checker):
         return {} if found is None else orjson.loads(found.data)
 
     def _has(self, broker_id: int, key: PartitionKey, end: int) -> bool:
-        """Whether a replica's log goes up to `end`, or did before a power cut or a moment ago."""
+        """Whether a replica's log reaches `end`, or did before a power cut or a moment ago."""
         if self._ends.get((broker_id, key), 0) >= end:
             return True
         node = self.world.nodes[broker_id]
         if node.process is None and _written_end(node, key.topic_partition) >= end:
-            return True  # it ended just after the write
+            return True  # the broker ended just after the write
         before, cut_us = self._before.get((broker_id, key), (0, 0))
         was_torn = node.last_power_cut_us >= 0
         return before >= end and (was_torn or self.world.events.now_us - cut_us < _LATE_US)
@@ -114,7 +115,7 @@ class InSyncCopies(Checker):
         history = self.cluster.history
         for at, offset, answer, problem in self._problems:
             losses = history.losses.get(at, ())
-            # A leader that lost records may answer before it is judged.
+            # A leader that lost records may respond before the loss is recorded.
             if not any(loss.kept <= offset and loss.replaced(answer) for loss in losses):
                 self.violated(problem)
 
@@ -125,7 +126,7 @@ def _written_end(node: Node, topic_partition: TopicPartition) -> int:
     logs = [p for p in node.disk.paths() if f"/{directory}/" in p and p.endswith(".log")]
     end = 0
     for path in logs:
-        with suppress(ApiError):  # what follows was never written, or is torn
+        with suppress(ApiError):  # the remaining batches were never written, or are torn
             for _, header in iter_headers(node.disk.content(path)):
                 end = max(end, header.last_offset + 1)
     return end

@@ -1,8 +1,8 @@
-"""The ISR is always a subset of the assigned replicas, and the leader is one of it. Nobody joins it
-whom the controller knows to be down.
+"""Check that the ISR is a subset of the assigned replicas, with the leader and no offline joiners.
 
-In ZooKeeper, that is: a leader is told of a reassignment's last step (its new replicas) before the
-ISR is shrunk to it, so what it holds may differ for a moment.
+A replica joins the ISR only while the controller considers it online. The check applies to
+ZooKeeper: a leader receives the new replicas of a reassignment's last step before the ISR is
+reduced to them, so its own ISR may differ for a moment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.simulation.cluster import Cluster
 
 
 class IsrSubsets(Checker):
-    """Holds each state znode against its topic's znode, and against the controller's view."""
+    """Compares each state znode with its topic's znode, and with the controller's view."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -60,7 +60,7 @@ class IsrSubsets(Checker):
             if node.acting_controller is not None
         ]
         epoch = int(self.world.ensemble.tree.nodes[paths.CONTROLLER_EPOCH].data)
-        # None if the write is of a controller that has died since.
+        # None if the writing controller has died since.
         context = next((each for each in contexts if each.epoch == epoch), None)
         if context is None:
             return

@@ -1,9 +1,11 @@
-"""One leader per leader epoch, in one life: no two brokers ever act as leader of a partition in one
-epoch, and a broker that restarts leads in a later one. No replica goes back to an older epoch.
+"""Check that each leader epoch has one leader, in one run of its broker.
 
-A leader that restarts may have lost the end of its log. If it led on in its epoch, other records
-would have the same offsets and epoch. Left out are topics that are being deleted, which get no
-leader any more, and partitions of one replica.
+No two brokers ever act as leader of a partition in one epoch, and a restarted broker leads in a
+later one. No replica goes back to an older epoch.
+
+A leader that restarts may have lost the end of its log. If it went on to lead in its epoch, other
+records would have the same offsets and epoch. Excluded are topics that are being deleted, which no
+longer get a leader, and partitions with one replica.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from tests.simulation.node import Node
 
 
 class LeaderEpochs(Checker):
-    """Remembers who led in each epoch, and the latest epoch of each replica's life."""
+    """Records the leader of each epoch, and the latest epoch of each replica in each run."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -42,5 +44,5 @@ class LeaderEpochs(Checker):
             self.violated(f"{at}: {leader} restarted, and leads on in leader epoch {epoch}")
 
     def _goes(self, topic: str) -> bool:
-        """Whether the topic is to be deleted."""
+        """Whether the topic is marked for deletion."""
         return f"{paths.DELETE_TOPICS}/{topic}" in self.world.ensemble.tree.nodes

@@ -1,7 +1,7 @@
-"""The ISR that ZooKeeper has in a leader epoch is one that its leader has, or has proposed.
+"""Check that the leader of an epoch holds or has proposed each ISR in ZooKeeper of that epoch.
 
-The leader waits for the members of both (KIP-497). Of an ISR that it did not propose it does not
-hear: it would count as replicated what a member lacks that may be elected.
+The leader waits for the members of both (KIP-497). It never receives an ISR that it did not
+propose. It would count records as replicated that a member lacks, and that member may be elected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.simulation.checkers.base import Checker
 
 
 class LeaderIsrs(Checker):
-    """Holds each ISR that is written against what its leader knows at that moment."""
+    """Compares each written ISR with the state of its leader at that moment."""
 
     def on_change(self, ops: Sequence[Op]) -> None:
         for op in ops:

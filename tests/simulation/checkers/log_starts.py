@@ -1,4 +1,4 @@
-"""Only committed records are deleted: on request, or because retention does not keep them."""
+"""Check that only committed records are deleted: on request, or by retention."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.simulation.node import Node
 
 
 class LogStarts(Checker):
-    """Holds log start offsets against the requests, and against what is committed. That followers
-    begin no earlier than their leader, `Cluster.unsettled` waits for."""
+    """Compares log start offsets with the requests, and with the committed records.
+    `Cluster.unsettled` waits until followers begin no earlier than their leader."""
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         log, at = partition.log, key.topic_partition
@@ -30,7 +30,7 @@ class LogStarts(Checker):
             )
 
     def _retained(self, node: Node, at: TopicPartition, partition: Partition) -> None:
-        """Retention leaves at least so many bytes; followers delete what their leader has."""
+        """Check that retention leaves `RETENTION_BYTES`. Followers delete as their leader did."""
         log, history = partition.log, self.cluster.history
         if log.log_start_offset > history.trimmed_to.get(at, 0):
             if log.size_bytes < RETENTION_BYTES:

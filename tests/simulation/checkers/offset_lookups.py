@@ -1,4 +1,4 @@
-"""A read begins with the batch that holds its offset, whatever the offset index says."""
+"""Check that a read begins with the batch of its offset, whatever the offset index contains."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.simulation.checkers.base import Checker
 
 class OffsetLookups(Checker):
     """Looks up each batch of the closed segments when all faults are over. Seeds damage indexes,
-    and clients hardly ever read by the damaged entries."""
+    and clients rarely read by the damaged entries."""
 
     def on_end(self) -> None:
         for node in self.world.nodes.values():

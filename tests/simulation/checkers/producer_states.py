@@ -1,8 +1,8 @@
-"""Brokers know of producers and transactions just what the log says.
+"""Check that the brokers' state of producers and transactions is exactly that of the log.
 
-The batches of each log are read anew, by other code than production's: every producer's epoch,
+The batches of each log are read again, by code other than production's: every producer's epoch,
 sequence numbers and open transaction, the aborted transactions, and the last stable offset, which
-no reader of committed records may get beyond.
+no reader of committed records may pass.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Producer:
 
 @dataclass(slots=True)
 class _Replay:
-    """The log of one replica as far as it was read."""
+    """The part of one replica's log that was read so far."""
 
     log: object
     truncations: int
@@ -72,7 +72,7 @@ class _Replay:
             self.aborted.append((header.producer_id, first, header.last_offset))
 
     def stable(self, high_watermark: int, committed: int) -> int:
-        """The last stable offset: what the markers below `committed` say is decided."""
+        """The last stable offset: markers below `committed` decide transactions."""
         firsts = [p.first_offset for p in self.producers.values() if p.first_offset != _NONE]
         decided = max(committed, self.opened_at)
         firsts += [first for first, marker in self.ended if marker >= decided]
@@ -80,7 +80,7 @@ class _Replay:
 
 
 class ProducerStates(Checker):
-    """Reads along, and reads again from the start when a log was opened or cut."""
+    """Reads new batches, and all batches again after a log was opened or cut."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -121,7 +121,7 @@ class ProducerStates(Checker):
 
     def _compare(self, where: str, partition: Partition, replay: _Replay) -> None:
         known, start = partition.log.producers.state.producers, partition.log.log_start_offset
-        # Of what was deleted a snapshot may tell, or not.
+        # A snapshot may contain producers whose batches were deleted, or not.
         if start == 0 and known.keys() != replay.producers.keys():
             self.violated(
                 f"{where}: known are the producers {sorted(known)}, in the log are"
@@ -150,7 +150,7 @@ class ProducerStates(Checker):
             self._compare_aborted(where, partition, replay)
 
     def _snapshots_are_of_this_log(self, where: str, partition: Partition) -> None:
-        """One past the end would be loaded when another log has grown to its offset."""
+        """Check that no snapshot is past the end: it would be loaded when the log reaches it."""
         log = partition.log
         ahead = [at for at in log.producers.snapshots.offsets if at > log.log_end_offset]
         if ahead:

@@ -1,4 +1,4 @@
-"""A reassignment ends in exactly its target, a cancelled one in what was before."""
+"""Check that a reassignment ends in exactly its target, a cancelled one in the old assignment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.simulation.checkers.base import Checker
 
 
 class Reassignments(Checker):
-    """Holds the final assignments against what was asked for last."""
+    """Compares the final assignments with the last requested ones."""
 
     def on_end(self) -> None:
         for topic_partition, allowed in self.cluster.targets.items():

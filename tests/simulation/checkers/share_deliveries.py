@@ -1,6 +1,6 @@
-"""A share group gets every record, and no record again after it was accepted or rejected.
+"""Check that a share group gets every record, and none again after it was accepted or rejected.
 
-Partitions that lost records by Kafka's rules are not judged. No partition is judged if the log of
+Partitions that lost records by Kafka's rules are not checked. No partition is checked if the log of
 the group coordinator or of the share coordinator lost records.
 """
 
@@ -19,7 +19,7 @@ _LATE_S = 10.0
 
 
 class ShareDeliveries(Checker):
-    """Judges the deliveries of the share group against the acknowledged records."""
+    """Compares the deliveries of the share group with the acknowledged records."""
 
     def on_end(self) -> None:
         history = self.cluster.history

@@ -1,4 +1,4 @@
-"""No broker gives up a log directory whose disk is sound."""
+"""Check that brokers never take a log directory on a sound disk offline."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tests.simulation.node import Node
 
 
 class SoundDisks(Checker):
-    """Looks at each directory that goes offline. A broker without another one ends by itself, which
-    is a fault (`Uncaught`) unless its disk fails or it is stopping. One that lacks descriptors
-    while it stops leaves a directory as kill -9 does: the next start recovers it."""
+    """Inspects each directory that goes offline. A broker without another directory ends by itself,
+    which is a fault (`Uncaught`) unless its disk fails or it is stopping. A broker that runs out of
+    descriptors while it stops leaves a directory as kill -9 does: the next start recovers it."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)

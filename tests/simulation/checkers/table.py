@@ -1,4 +1,4 @@
-"""All checkers."""
+"""The table of all checkers."""
 
 from __future__ import annotations
 

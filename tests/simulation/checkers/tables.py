@@ -1,4 +1,4 @@
-"""Compaction keeps the last record of each key, deletions among them, on every replica."""
+"""Check that compaction keeps the last record of each key on every replica, deletions included."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READ_BYTES: Final = 1 << 20
 
 
 class Tables(Checker):
-    """Holds each replica's log against what its producer was answered last for each key."""
+    """Compares each replica's log with the producer's last acknowledged record of each key."""
 
     def on_end(self) -> None:
         at = TopicPartition(TABLE, 0)
@@ -30,7 +30,7 @@ class Tables(Checker):
                 lost.add(key)
             elif send.offset > known[0]:
                 wanted[key] = send.offset, value
-        # The record before one that was lost may have been compacted away before that.
+        # Compaction may have removed the previous record before a record was lost.
         wanted = {key: row for key, row in wanted.items() if key not in lost}
         assigned = self.cluster.assignment(at) or ()
         for node in self.world.nodes.values():
@@ -55,7 +55,7 @@ class Tables(Checker):
 
 
 def _last_rows(partition: Partition) -> dict[bytes, tuple[int, bytes | None]]:
-    """Offset and value of each key's last record."""
+    """The offset and value of each key's last record."""
     log = partition.log
     found: dict[bytes, tuple[int, bytes | None]] = {}
     position = log.log_start_offset

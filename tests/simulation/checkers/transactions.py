@@ -1,8 +1,8 @@
-"""Transactions are whole: committed ones are read once everywhere, aborted ones nowhere.
+"""Check that transactions are whole: committed ones are read once everywhere, aborted ones nowhere.
 
-Readers of committed records find the same during the run as at its end: nothing that is undecided
-or aborted, in the order of the log. Records copied by consume-transform-produce are there once.
-What began before an allowed loss of its partition is excused.
+During the run, readers of committed records find the same as at its end: no undecided or aborted
+records, in the order of the log. Records copied by consume-transform-produce exist once.
+Transactions that began before an allowed loss of their partition are excused.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tests.simulation.transactional_clients import ID_STEP, Deed, Fate
 
 
 class Transactions(Checker):
-    """Holds what readers of committed records found, and the groups' offsets, against what the
-    producers were told."""
+    """Compares the values that readers of committed records found, and the groups' offsets, with
+    the producers' responses."""
 
     def on_end(self) -> None:
         history = self.cluster.history
@@ -50,7 +50,7 @@ class Transactions(Checker):
     def _is_whole(
         self, number: int, deed: Deed, counts: dict[TopicPartition, Counter[int]]
     ) -> None:
-        """Partitions that lost something since it began were not read, or do not count."""
+        """Check one transaction. Partitions with a loss since its start do not count."""
         history = self.cluster.history
         found = [
             count[number]

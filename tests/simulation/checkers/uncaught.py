@@ -1,4 +1,4 @@
-"""No production code raises what nobody catches, or logs a traceback."""
+"""Check that production code raises no uncaught exception and logs no traceback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.simulation.node import Node
 
 
 class Uncaught(Checker):
-    """Looks at the faults that loops and loggers reported."""
+    """Reports the faults that event loops and loggers recorded."""
 
     def on_step(self, node: Node) -> None:
         if self.world.faults:

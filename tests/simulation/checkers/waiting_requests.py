@@ -1,4 +1,4 @@
-"""No request waits that could be answered."""
+"""Check that no request waits although it could be answered."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tests.simulation.node import Node
 
 
 class WaitingRequests(Checker):
-    """Objects to a Fetch or Produce that still waits after a step that made it ready: it would be
-    answered only when its time is over. A replication quota delays ready fetches, so that with a
-    quota fetches are left out.
+    """Reports a Fetch or Produce that still waits after a step that made it ready: it would get a
+    response only at its timeout. A replication quota delays ready fetches, so fetches are not
+    checked while one is set.
     """
 
     def on_step(self, node: Node) -> None:
