@@ -1,4 +1,4 @@
-"""The administrator of the simulated cluster: asks the controller for changes, by the wire."""
+"""Administrative client of the simulated cluster, which sends its requests over the wire."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _RETENTION: Final = {
 
 
 class Admin(Client):
-    """One change after another, each sent once: an answer that is lost leaves two outcomes."""
+    """Sends one change after another, each once. A lost response leaves two possible outcomes."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster.world, "admin")
@@ -62,7 +62,7 @@ class Admin(Client):
         self._topics_made = 0
 
     def begin(self, work: Any) -> None:
-        """Run one change, unless one is under way."""
+        """Run one change, unless one is in progress."""
         self.is_busy = True
 
         async def run() -> None:
@@ -84,7 +84,7 @@ class Admin(Client):
     # topics
 
     async def create_main_topics(self) -> None:
-        """Make the topics under test, however often that must be asked for."""
+        """Create the topics under test, with as many attempts as it takes."""
         plan = self.cluster.plan
         wanted: list[tuple[str, int, dict[str, str]]] = [(TOPIC, plan.partitions, {})]
         if plan.trims:
@@ -117,7 +117,7 @@ class Admin(Client):
             await self.pause(50, 200)
 
     async def _throttle(self) -> int:
-        """Quotas of all clients; a limit of what is copied to replicas and between directories."""
+        """Set quotas for all clients, and limits for replication and moves between directories."""
         entity = alter_client_quotas.EntityData(entity_type="client-id", entity_name=None)
         ops = [alter_client_quotas.OpData(key=k, value=v) for k, v in _CLIENT_RATES.items()]
         entry = alter_client_quotas.EntryData(entity=[entity], ops=ops)
@@ -127,12 +127,12 @@ class Admin(Client):
         return code or await self._alter_configs(_BROKER_RESOURCE, "", _REPLICATION_RATES)
 
     async def let_moves_end(self) -> None:
-        """No limit any more of what is copied between directories."""
+        """Lift the limit on moves between directories."""
         if self.cluster.plan.throttles:
             await self._until_done(lambda: self._alter_configs(_BROKER_RESOURCE, "", _MOVES_END))
 
     async def _cap_transactions(self) -> int:
-        """Transaction version 1: producers are fenced by an epoch of its own."""
+        """Set transaction version 1, in which producers are fenced by a separate epoch."""
         row = update_features.FeatureUpdateKey(
             feature="transaction.version", max_version_level=1, upgrade_type=_UNSAFE_DOWNGRADE
         )
@@ -160,7 +160,7 @@ class Admin(Client):
         return int(response.topics[0].error_code)
 
     async def create_topic(self) -> None:
-        """Another topic, which nobody writes to; perhaps with the name of an earlier one."""
+        """Create another topic, which no client writes to, perhaps under an earlier name."""
         await self._create_other()
 
     async def _create_other(self) -> int:
@@ -170,7 +170,7 @@ class Admin(Client):
         return await self._create(f"{OTHERS}{number}", 2, 2)
 
     async def create_on(self, broker_ids: Sequence[int]) -> None:
-        """Another topic, with its one partition on these brokers, dead ones too."""
+        """Create a topic with its one partition on these brokers, dead ones included."""
         row = create_topics.CreatableReplicaAssignment(
             partition_index=0, broker_ids=list(broker_ids)
         )
@@ -186,7 +186,7 @@ class Admin(Client):
         self.world.trace.note("admin", f"create {topic.name} on {broker_ids}: {code.name}")
 
     async def grow_topic(self, name: str) -> None:
-        """One partition more."""
+        """Add one partition to a topic."""
         count = 1 + sum(at.topic == name for at in self.cluster.partitions())
         topic = create_partitions.CreatePartitionsTopic(name=name, count=count, assignments=None)
         request = create_partitions.CreatePartitionsRequest(topics=[topic], timeout_ms=_WAIT_MS)
@@ -212,7 +212,7 @@ class Admin(Client):
             self.world.counts["deletions of records confirmed"] += 1
 
     async def change_config(self, segment_bytes: int) -> None:
-        """Another size of segments for the topic under test."""
+        """Change the segment size of the topic under test."""
         if await self._alter_configs(_TOPIC_RESOURCE, TOPIC, {"segment.bytes": str(segment_bytes)}):
             return
         self.world.counts["configs changed"] += 1
@@ -246,7 +246,7 @@ class Admin(Client):
             self.world.counts["moves to another directory confirmed"] += 1
 
     async def elect(self, unclean: bool) -> None:
-        """Elections of all partitions of the topic under test."""
+        """Elect leaders of all partitions of the topic under test."""
         partitions = list(range(self.cluster.plan.partitions))
         request = elect_leaders.ElectLeadersRequest(
             election_type=_UNCLEAN if unclean else _PREFERRED,
@@ -281,7 +281,7 @@ class Admin(Client):
         self.world.trace.note("admin", f"{topic_partition} to {target}: {ErrorCode(code).name}")
 
     def _origin(self, topic_partition: TopicPartition) -> tuple[int, ...]:
-        """Where a partition is that is being moved: without the replicas that are added."""
+        """The assignment of a partition before its move: without the replicas being added."""
         assigned = self.cluster.assignment(topic_partition) or ()
         topic = self.cluster.znode(f"/brokers/topics/{topic_partition.topic}") or {}
         moving = topic.get("adding_replicas") or {}

@@ -1,7 +1,7 @@
-"""Correct clients of the simulated cluster: what they share, producers and readers.
+"""Correct clients of the simulated cluster: their base class, producers and readers.
 
-They speak the wire through production's connection and codec; what they were answered goes into the
-history that checkers judge.
+They use production's connection and codec. Their responses are recorded in the history, which the
+checkers evaluate.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _NONE: Final = int(ErrorCode.NONE)
 
 
 class Refused(Exception):
-    """A broker answered with an error code that is worth another try, maybe elsewhere."""
+    """Raised for an error code after which a client tries again, perhaps at another broker."""
 
 
 class Client:
-    """A process with connections to all brokers it has heard of."""
+    """A process with connections to the brokers in its metadata."""
 
     def __init__(self, world: World, host: str) -> None:
         self.world = world
@@ -73,7 +73,7 @@ class Client:
         )
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """A client that ends by an exception sees no more of what it is there to see."""
+        """Report the exception of a client, which makes no more observations after it."""
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self.world.fault(self.host, error, "a client ended")
@@ -90,15 +90,15 @@ class Client:
         return self.world.random.choice(list(self.world.nodes))
 
     async def pause(self, low_ms: int, high_ms: int) -> None:
-        """Think for a while, on the simulated clock."""
+        """Sleep for a random time on the simulated clock."""
         await asyncio.sleep(self.world.random.randrange(low_ms, high_ms) / 1000)
 
     async def leader(self, topic: str, partition: int) -> int:
-        """Ask any broker who leads; an older leader epoch than one known is no news (KIP-320).
+        """Request the leader from any broker; ignore leader epochs below a known one (KIP-320).
 
         Raises:
             NodeUnavailable: that broker does not answer.
-            Refused: it knows of no leader, or less than this client.
+            Refused: it has no leader, or an older leader epoch than this client.
         """
         request = metadata.MetadataRequest(topics=[metadata.MetadataRequestTopic(name=topic)])
         response = await self.node(self.any_broker()).request(request, 8)
@@ -111,20 +111,20 @@ class Client:
         raise Refused("nobody leads")
 
     def topic_id(self, topic: str) -> Uuid:
-        """The topic's id in ZooKeeper. Raises Refused: there is no such topic yet."""
+        """The topic's id in ZooKeeper. Raises Refused if the topic does not exist yet."""
         node = self.world.ensemble.tree.nodes.get(paths.topic(topic))
         if node is None:
             raise Refused("there is no topic yet")
         return Uuid.parse(str(orjson.loads(node.data)["topic_id"]))
 
     def leads(self, broker_id: int, topic: str) -> bool:
-        """Whether a broker leads partition 0 of a topic, as ZooKeeper has it. A coordinator that
-        was paused goes on for a moment as the one that it was; nothing it writes is kept."""
+        """Whether ZooKeeper has a broker as the leader of partition 0 of a topic. A coordinator
+        that was paused goes on for a moment as if it still led; none of its writes are kept."""
         node = self.world.ensemble.tree.nodes.get(paths.partition_state(topic, 0))
         return node is not None and orjson.loads(node.data)["leader"] == broker_id
 
     def checked(self, records: bytes) -> bytes:
-        """Batches that have the CRC in their headers, as consumers demand. Raises Refused."""
+        """Return the batches after a check of their CRCs, as consumers do. Raises Refused."""
         try:
             for position, header in iter_headers(records):
                 validate_crc(records, position, header)
@@ -136,11 +136,11 @@ class Client:
     async def fetched(
         self, broker_id: int, request: fetch.FetchRequest, version: int
     ) -> fetch.PartitionData:
-        """The row of a fetch that wants one partition.
+        """The row of a fetch of one partition.
 
         Raises:
             NodeUnavailable: the broker does not answer.
-            Refused: the client is beyond a quota, and has to pause: it gets no row.
+            Refused: the client exceeds a quota and has to pause, so the response has no row.
         """
         response = await self.node(broker_id).request(request, version)
         if response.throttle_time_ms and not response.responses:
@@ -159,9 +159,10 @@ class Client:
 
 
 class Producer(Client):
-    """Sends numbered values to one partition, one batch under way; retries until answered.
+    """Sends numbered values to one partition, one batch in flight; retries until acknowledged.
 
-    acks -1: idempotent, every value ends ACKED. acks 1: sent once, and may be lost.
+    With acks -1 it is idempotent, and every value ends ACKED. With acks 1 it sends values once,
+    and they may be lost.
     """
 
     def __init__(
@@ -192,7 +193,7 @@ class Producer(Client):
         self.is_done = True
 
     async def _deliver(self, values: list[int]) -> None:
-        """Send until it is answered that it was appended."""
+        """Send until the response confirms the append."""
         while True:
             try:
                 if self._producer_id < 0:
@@ -210,7 +211,7 @@ class Producer(Client):
                 return
 
     def record(self, value: int) -> RecordData:
-        """The record that stands for a number."""
+        """The record that carries a number."""
         return RecordData(None, b"%d" % value, 1_700_000_000_000)
 
     async def _try_once(self, values: list[int]) -> None:
@@ -223,10 +224,10 @@ class Producer(Client):
         self._history.sent(self._topic, self._partition, values)
 
     def _report_gap(self, gap: OutOfOrder, values: Iterable[int] = ()) -> None:
-        """Report a gap. It sends `values` anew as another producer.
+        """Report a gap. The producer sends `values` again under another producer id.
 
-        A producer that forgets epochs may return to a former leader that the controller does not
-        reach. Such a leader learns nothing while its ZooKeeper session lives (decision 60).
+        A producer that ignores known epochs may return to a former leader that the controller
+        cannot reach. That leader is not informed while its ZooKeeper session lives (decision 60).
         """
         went_back = self.forgets_epochs and gap.answer.epoch < self._known.epoch
         state = paths.partition_state(self._topic, self._partition)
@@ -243,7 +244,7 @@ class Producer(Client):
         self._producer_id = response.producer_id
 
     async def _send(self, values: list[int]) -> tuple[Answer, int]:
-        """The offset of the first value, -1 if it is only known that it is there."""
+        """Send a batch; return its first value's offset, -1 for a duplicate at an unknown one."""
         leader = await self.leader(self._topic, self._partition)
         return await self._send_to(leader, values, self._sequence)
 
@@ -274,11 +275,12 @@ class Producer(Client):
 
 
 class Pipeliner(Producer):
-    """An idempotent producer with up to five batches under way.
+    """An idempotent producer with up to five batches in flight.
 
-    A leader that restarted may know the last batch of a producer only, as in Kafka: sent again,
-    those before it are refused. So is the first batch of a producer if it came damaged, and those
-    behind it did not. Then nobody knows which are there, and the producer begins anew.
+    A restarted leader may have only the last batch of a producer in its state, as in Kafka: it
+    refuses the batches before it when they are sent again. It also refuses the first batch of a
+    producer if that arrived damaged, and the later ones did not. The producer then cannot determine
+    which batches were appended, and starts again under another producer id.
     """
 
     _is_known = False
@@ -296,7 +298,7 @@ class Pipeliner(Producer):
                 if self._producer_id < 0:
                     await self._init()
                     self._is_known = self._began_damaged = False
-                # Nothing new before what is sent again: a leader knows the last five only.
+                # No new batches before the repeated ones: a leader keeps only the last five.
                 for _ in range(0 if window else _UNDER_WAY):
                     window.append((self._sequence, [self._next_value]))
                     self._next_value += 1
@@ -319,7 +321,7 @@ class Pipeliner(Producer):
     async def _send_all(
         self, leader: int, window: list[tuple[int, list[int]]]
     ) -> list[tuple[int, list[int]]]:
-        """Send all; returns those that are not acknowledged. Raises OutOfOrder of the first."""
+        """Send all; return the unacknowledged ones. Raises OutOfOrder if the first one did."""
         flips, before = self.world.network.flips, self.world.network.flips[self.host]
         tasks = [self._send_to(leader, values, sequence) for sequence, values in window]
         answers = await asyncio.gather(*tasks, return_exceptions=True)
@@ -341,8 +343,8 @@ class Pipeliner(Producer):
 
 
 class OutOfOrder(Exception):
-    """The partition does not know what was acknowledged before: it lost something, or the broker
-    that answered no longer leads it."""
+    """Raised if a partition lacks an acknowledged batch: it lost records, or the broker that
+    answered no longer leads it."""
 
     def __init__(self, error: str, broker_id: int, answer: Answer) -> None:
         super().__init__(error)
@@ -351,10 +353,10 @@ class OutOfOrder(Exception):
 
 
 class Reader(Client):
-    """Polls one partition from its start, up to offset `end` once that is known.
+    """Polls one partition from its start, up to offset `end` once that is set.
 
-    One with an assigned partition names the leader epoch that it knows (KIP-320), and, if it has a
-    `rack`, reads from the replica there (KIP-392). Others speak older versions.
+    A reader with an assigned partition sends the leader epoch of its metadata (KIP-320), and, if it
+    has a `rack`, reads from the replica there (KIP-392). Other readers use older versions.
     """
 
     def __init__(
@@ -444,14 +446,14 @@ class Reader(Client):
 
 
 class Rereader(Reader):
-    """A consumer that seeks: it reads old records again, from anywhere."""
+    """A consumer that seeks: it reads old records again, from random offsets."""
 
     _highest = _asked = 0
     _seen = Answer(-1, 0)
     """The answer that led to `_highest`."""
 
     async def _poll(self) -> None:
-        if self.position < self._asked:  # what it had read is gone
+        if self.position < self._asked:  # the records that it had read are gone
             self._highest = 0
         if self.position >= self._highest:
             self._highest, self._seen = self.position, self._known

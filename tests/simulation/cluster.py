@@ -1,4 +1,4 @@
-"""A simulated cluster under watch: brokers, the topic under test, checkers that look on."""
+"""A simulated cluster under observation: brokers, the topic under test, and checkers."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _DRIFT_PERMILLE = 20
 
 
 class Cluster:
-    """The brokers of a plan. `targets` are the assignments that reassignments may end in;
-    `offsets_found` what groups found committed at the end; `never_settled` what did not heal;
-    `committed_ends` up to where each partition is known to be committed. `on_truncation` is told of
-    a broker that has just cut a log."""
+    """The brokers of a plan. `targets` are the assignments that reassignments may end in.
+    `offsets_found` are the committed offsets that groups found at the end. `never_settled` are
+    the problems that remained. `committed_ends` are the known committed ends of partitions.
+    `on_truncation` is called with a broker that has just cut a log."""
 
     def __init__(self, world: World, plan: Plan) -> None:
         self.world = world
@@ -72,7 +72,7 @@ class Cluster:
 
     @property
     def allows_unclean_elections(self) -> bool:
-        """Whether they are configured, or somebody asked for one."""
+        """Whether they are configured, or were requested once."""
         return self.plan.unclean or self.world.counts["unclean election"] > 0
 
     # watching
@@ -102,7 +102,7 @@ class Cluster:
             checker.on_change(ops)
 
     def _look(self, hosts: dict[str, None]) -> None:
-        """Something ran on these hosts: tell the checkers what is different now."""
+        """Pass the changes on these hosts, where something ran, to the checkers."""
         if self._broken_by_a_death is not None:
             raise self._broken_by_a_death
         for node in self.world.nodes.values():
@@ -119,7 +119,7 @@ class Cluster:
                     checker.on_step(node)
 
     def _dies(self, node: Node) -> None:
-        """Nobody hears of an exception in a process that ends, so it is raised after the step."""
+        """Check an ending process, which drops exceptions: they are raised after the step."""
         hosted = dict.fromkeys([*self._hosted.pop(node.broker_id, ()), *node.partitions()])
         try:
             with node.unhindered():
@@ -158,7 +158,7 @@ class Cluster:
             for checker in self._partition_checkers:
                 checker.on_partition(node, key, partition)
 
-    # what the znodes say
+    # state in the znodes
 
     def znode(self, path: str) -> dict[str, object] | None:
         node = self.world.ensemble.tree.nodes.get(path)
@@ -169,7 +169,7 @@ class Cluster:
         return tree.child_names(paths.TOPICS) if paths.TOPICS in tree.nodes else []
 
     def assignment(self, topic_partition: TopicPartition) -> tuple[int, ...] | None:
-        """The assigned replicas, None if there is no such partition."""
+        """The assigned replicas, None if the partition does not exist."""
         topic = self.znode(paths.topic(topic_partition.topic))
         if topic is None:
             return None
@@ -188,7 +188,7 @@ class Cluster:
         return found
 
     def _has_ended(self, group: str) -> bool:
-        """Whether a broker's log of groups has a tombstone of it."""
+        """Whether a broker's log of groups has a tombstone of a group."""
         at, key = TopicPartition(GROUP_METADATA_TOPIC, 0), group_key(group)
         for node in self.world.nodes.values():
             with node.unhindered():
@@ -201,16 +201,16 @@ class Cluster:
                             return True
         return False
 
-    # is it over?
+    # convergence
 
     def unsettled(self) -> list[str]:
-        """Reasons why the cluster has not settled yet, in words; empty if it has."""
+        """The reasons why the cluster has not settled yet, as texts; empty if it has."""
         found = [f"broker {n.broker_id} is not up" for n in self.world.nodes.values()
                  if not n.is_serving]  # fmt: skip
         tree = self.world.ensemble.tree
         if paths.DELETE_TOPICS in tree.nodes:
             found += [f"{name} is not deleted" for name in tree.child_names(paths.DELETE_TOPICS)]
-        # Who asks for a coordinator first has that topic made; perhaps nobody has got so far.
+        # The first request for a coordinator creates that topic; perhaps no client got that far.
         wanted = (TOPIC, GROUP_METADATA_TOPIC) if self.history.groups else (TOPIC,)
         found += [f"there is no topic {name}" for name in wanted if name not in self.topics()]
         for topic_partition in self.partitions():
@@ -264,12 +264,12 @@ class Cluster:
             starts[broker_id] = partition.log.log_start_offset
         if len({end for end, _ in ends.values()}) != 1 or any(e != h for e, h in ends.values()):
             return [f"{topic_partition} has (log end, high watermark) {ends}"]
-        if min(starts.values()) < starts.get(leader, 0):  # whoever leads may have gone back
+        if min(starts.values()) < starts.get(leader, 0):  # the new leader may have gone back
             return [f"{topic_partition} begins at {starts}; {leader} leads"]
         return []
 
     def _unfinished(self, node: Node) -> list[str]:
-        """The work that a broker has not done yet."""
+        """The work that a broker has not finished yet."""
         built = node.built
         if built is None:
             return []

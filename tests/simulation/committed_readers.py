@@ -22,8 +22,8 @@ _FETCH_BYTES: Final = 8192
 
 
 class CommittedReader(Client):
-    """Reads one partition as a read_committed consumer does, up to offset `end` once that is
-    known; `values` is what it found."""
+    """Reads one partition as a read_committed consumer does, up to offset `end` once that is set.
+    `values` are the values that it found."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class CommittedReader(Client):
         self.is_done = True
 
     async def _poll(self) -> None:
-        """Until it is refused, or the metadata is old."""
+        """Fetch until a fetch is refused, or the metadata is old."""
         leader = await self.leader(*self.at)
         loop = asyncio.get_running_loop()
         asks_again_s = loop.time() + METADATA_MAX_AGE_S
@@ -84,8 +84,8 @@ class CommittedReader(Client):
             self._take(self.checked(bytes(answer.records or b"")), begun)
 
     def _take(self, records: bytes, begun: list[tuple[int, int]]) -> None:
-        """Keep the values of committed transactions: `begun` are the aborted ones, as KIP-98 has
-        consumers pass over them."""
+        """Keep the values of committed transactions. `begun` are the aborted transactions, which
+        consumers skip by KIP-98."""
         aborting: set[int] = set()
         for position, header in iter_headers(records):
             while begun and begun[0][0] <= header.last_offset:

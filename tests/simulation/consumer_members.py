@@ -1,7 +1,8 @@
-"""Members of a consumer group (KIP-848), which heartbeat, revoke, own and commit.
+"""Members of a consumer group (KIP-848), which send heartbeats, own and revoke partitions, commit.
 
-The coordinator may fence a member that does not know of it yet: a partition counts as shared only
-if a member that has it is confirmed by a question that it asked after another was given it.
+The coordinator may fence a member that has not learned of it yet. A partition counts as owned twice
+only if the coordinator confirms its old owner in reply to a request that was sent after the
+partition was given to another member.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ class _Told(NamedTuple):
 
 
 class Ownership:
-    """Ownership of partitions, as the members of the group were told, and objections to it.
+    """Ownership of partitions by the members' responses, with objections to invalid responses.
 
     - A partition has one member in each epoch.
-    - A partition is given away only when its member says that it revoked it, or may be fenced; a
-      member whose partition was given to another is not confirmed any more.
+    - A partition is given away only after its member has confirmed the revocation, or when the
+      member may be fenced. A member whose partition was given to another is no longer confirmed.
     - A member's epoch does not go back.
     """
 
@@ -87,7 +88,7 @@ class Ownership:
     def told(
         self, member_id: str, epoch: int, owned: frozenset[int], asked_us: int, answer: Answer
     ) -> None:
-        """A heartbeat was answered."""
+        """Record the response to a heartbeat."""
         known = self._told.get(member_id, _Told(0, frozenset(), asked_us, answer))
         if epoch < known.epoch:
             what = f"{member_id} was in epoch {known.epoch}, is {epoch}"
@@ -107,9 +108,9 @@ class Ownership:
         self._told[member_id] = _Told(epoch, owned, asked_us, answer, is_first)
 
     def _must_be_free(self, partition: int, mine: _Owner) -> None:
-        """Object if the earlier owner's last question is so recent that it cannot be fenced, and it
-        has not revoked the partition. A coordinator starts the rebalance timeouts when it loads, as
-        in Kafka: one may expire just after the first response that names partitions to revoke."""
+        """Object if the earlier owner's last request is too recent for fencing, and it has not
+        revoked the partition. A coordinator starts the rebalance timeouts when it loads, as in
+        Kafka: one may expire just after the first response that lists partitions to revoke."""
         latest = self._latest.get(partition)
         if latest is None or latest.member_id == mine.member_id:
             return
@@ -121,14 +122,14 @@ class Ownership:
             self._history.object_to_group(told.answer, what)
 
     def confirmed(self, member_id: str, partition: int, asked_us: int) -> None:
-        """A member may go on with a partition that it has."""
+        """Record that a member may keep a partition that it has."""
         latest = self._latest.get(partition)
         if latest and latest.member_id != member_id and latest.answer.at_us <= asked_us:
             what = f"{GROUP}/{partition} is of {latest}; {member_id} goes on"
             self._history.object_to_group(latest.answer, what)
 
     def gone(self, member_id: str) -> None:
-        """A member is not heard of again under this id. A group without members and offsets may be
+        """Record that a member uses this id no more. A group without members and offsets may be
         deleted: the next one begins with epoch 1."""
         self._told.pop(member_id, None)
         if not self._told:
@@ -136,7 +137,7 @@ class Ownership:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether all members are in one epoch, and each partition has one."""
+        """Whether all members are in one epoch, and each partition has one owner."""
         rows = list(self._told.values())
         owned = [partition for row in rows for partition in row.owned]
         return (
@@ -148,7 +149,7 @@ class Ownership:
 
 
 class ConsumerMember(GroupClient):
-    """One member; it leaves or dies now and then, and comes back under another id."""
+    """A member that leaves or dies at times, and comes back under another id."""
 
     version = 9
 
@@ -158,7 +159,7 @@ class ConsumerMember(GroupClient):
         super().__init__(world, cluster.history, host, GROUP, topic, cluster.plan.partitions)
         self._ownership = ownership
         self._owned: frozenset[int] = frozenset()
-        # The earliest epoch in which it can have got each, and the last answer without it.
+        # The earliest epoch in which it can have got each partition, and the last response before.
         self._since: dict[int, tuple[int, Answer]] = {}
         self._answer = Answer(-1, -1)
         self._found: dict[int, int] = {}
@@ -184,7 +185,7 @@ class ConsumerMember(GroupClient):
         self.is_done = True
 
     async def _end(self) -> None:
-        """Leave, or die: who comes back is somebody else, at once or after a while, in which the
+        """Leave or die. The member returns under another id, at once or after a while, in which the
         others share its partitions."""
         self.world.counts["consumers that ended"] += 1
         member_id, self.member_id = self.member_id, ""
@@ -206,8 +207,8 @@ class ConsumerMember(GroupClient):
         self._assignor = self.world.random.choice(self._ownership.assignors)
 
     def _change_subscription(self) -> bool:
-        """Now and then subscribe to a topic that does not exist, or back: other members get the
-        partitions of a live one. Returns whether the subscription changed."""
+        """Sometimes subscribe to a topic that does not exist, or back, so that other members get
+        the partitions of a live one. Returns whether the subscription changed."""
         was = self._subscribed
         if self.is_stopping:
             self._subscribed = self.topic
@@ -216,7 +217,7 @@ class ConsumerMember(GroupClient):
         return self._subscribed != was
 
     async def _beat(self) -> None:
-        """One heartbeat. After an error it says everything, and is told everything."""
+        """Send one heartbeat. After an error, request and response are complete."""
         if not self.member_id:
             self._rejoin()
         says_all, asked_us, owned = self._says_all, self.world.events.now_us, self._owned
@@ -262,7 +263,7 @@ class ConsumerMember(GroupClient):
             self._ownership.told(*told, asked_us, self._answer)
 
     async def _commit_some(self) -> None:
-        """Commit the next offset of a partition that this member has."""
+        """Commit the next offset of a partition that this member owns."""
         if not self._owned:
             return
         partition = self.world.random.choice(sorted(self._owned))
@@ -282,7 +283,7 @@ class ConsumerMember(GroupClient):
             self._ownership.confirmed(member_id, partition, asked_us)
 
     async def _commit_stale(self, partition: int) -> None:
-        """Commit in an epoch in which this member did not have the partition (KIP-1251)."""
+        """Commit in an epoch in which this member did not own the partition (KIP-1251)."""
         since, known = self._since[partition]
         code = await self.commit_as(self.member_id, since - 1, 0, partition)
         self.world.counts["stale commits"] += 1

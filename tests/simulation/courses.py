@@ -1,4 +1,4 @@
-"""Faults that follow a course of events: each waits for a moment at which it does the most harm."""
+"""Faults with several steps, each triggered at the moment of the greatest harm."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _UNFLUSHED_SEGMENTS: Final = 2
 
 
 class Courses(FaultTools):
-    """Each is one kind; `faults` has the rest."""
+    """Faults of several steps, one method each; `faults` has the others."""
 
     def stranded_move(self) -> bool:
-        """A move cannot end, for one of its targets is down; the first replica that arrived is the
-        last one in sync when the move is cancelled."""
+        """Cancel a move that cannot end because one target is down; the first replica that arrived
+        is by then the last one in sync."""
         at = self._partition()
         nodes, random = self.world.nodes, self.world.random
         assigned = self.cluster.assignment(at) or ()
@@ -60,7 +60,7 @@ class Courses(FaultTools):
                 self._for(500, 2000, nodes[broker_id].start)
 
         self._when(lambda: arrives in self._state(at)[1], others_die, 3 * SECOND_US)
-        for broker_id in assigned:  # whatever comes of it
+        for broker_id in assigned:  # whatever the outcome
             self._for(9000, 9500, nodes[broker_id].start)
         self._ask(
             lambda: self.admin.reassign(at, target), f"{at} moves to {target}; {down} is down"
@@ -68,8 +68,8 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def copied_tail(self) -> bool:
-        """A leader copies its log to another directory, with records that its followers do not
-        have, and is a leader no more before the throttled move ends."""
+        """Depose a leader that copies its log to another directory, with records that its followers
+        lack, before the throttled move ends."""
         at = self._partition()
         leader, isr, _ = self._state(at)
         node = self.world.nodes.get(leader)
@@ -103,8 +103,8 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def joiner_expires(self) -> bool:
-        """A replica's session expires just before it has caught up, and its leader hears of it
-        late."""
+        """Expire a replica's session just before it has caught up, while messages to its leader are
+        delayed."""
         joins: list[tuple[int, int]] = []
 
         def is_so() -> bool:
@@ -131,9 +131,9 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def deposed_at_work(self) -> bool:
-        """The controller is deposed between two writes of partition states. ZooKeeper is slow, to
-        that broker above all: the next controller is in office when the second write comes, and has
-        not got so far itself."""
+        """Depose the controller between two writes of partition states. ZooKeeper is slow, above
+        all towards that broker: the next controller is in office when the second write arrives, but
+        has not reached that point itself."""
         controller, victim = self._controller(), self._some()
         if controller is None or victim is None or victim is controller:
             return False
@@ -161,8 +161,8 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def all_die_at_a_decision(self) -> bool:
-        """All brokers are killed when the coordinator has just written a decision, which its
-        followers may not have yet."""
+        """Kill all brokers when the coordinator has just written a decision that its followers may
+        not have yet."""
         at = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
 
         def is_so() -> bool:
@@ -182,7 +182,7 @@ class Courses(FaultTools):
             for node in self.world.nodes.values():
                 node.kill()
                 self._for(100, 1500, node.start)
-            if self.world.random.random() < 0.5:  # the next coordinator hears of topics late
+            if self.world.random.random() < 0.5:  # the next coordinator's messages are late
                 for pair in permutations(hosts, 2):
                     self._slow(*pair, 200 * MS_US, 4 * SECOND_US)
             self._note("all brokers are killed at a decision")
@@ -193,8 +193,8 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def late_proposal(self) -> bool:
-        """A leader's proposal that its ISR shrinks takes so long that it is sent again, over
-        another connection. When the first one arrives, the follower is in the ISR again."""
+        """Delay a leader's proposal of a smaller ISR until it is sent again over another
+        connection. When the first one arrives, the follower is in the ISR again."""
         at, controller, network = self._partition(), self._controller(), self.world.network
         leader, isr, _ = self._state(at)
         if controller is None or leader < 0 or leader == controller.broker_id:
@@ -227,7 +227,7 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def placed_on_the_dead(self) -> bool:
-        """A topic is created on a broker that the controller knows to be dead."""
+        """Create a topic on a broker that the controller considers dead."""
         victim, other = self._some(), self._controller()
         if victim is None or other is None or victim is other:
             return False
@@ -248,8 +248,8 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def leaves_while_cleaned(self) -> bool:
-        """The compacted topic moves away from a broker whose threads are slow, while one of them
-        cleans its log."""
+        """Move the compacted topic away from a broker with slow threads, while one of them cleans
+        its log."""
         at, nodes = TopicPartition(TABLE, 0), self.world.nodes
         assigned = self.cluster.assignment(at) or ()
         hosts = [b for b in assigned if nodes[b].is_serving]
@@ -276,8 +276,8 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def to_and_fro(self) -> bool:
-        """A partition is led by its second replica, and soon by the first one again, both in sync.
-        Followers fetch so slowly that each of the two has records which the other one lacks."""
+        """Elect the second replica of a partition, and soon the first one again, both in sync. The
+        followers fetch so slowly that each of the two has records that the other lacks."""
         random = self.world.random
         at = TopicPartition(TOPIC, random.randrange(self.cluster.plan.partitions))
         assigned = list(self.cluster.assignment(at) or ())
@@ -308,8 +308,8 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def lost_after_cleaning(self) -> bool:
-        """All brokers of the compacted topic are killed when a cleaning has left a gap between two
-        segments, and lose their recovery checkpoints. The one with the gap is back first."""
+        """Kill all brokers of the compacted topic when a cleaning has left a gap between two
+        segments, and delete their recovery checkpoints. The broker with the gap starts first."""
         at, nodes = TopicPartition(TABLE, 0), self.world.nodes
         found: list[Node] = []
 
@@ -332,7 +332,7 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def _kill_hosts(self, at: TopicPartition, first: Node) -> list[tuple[Node, Partition]]:
-        """Kill all replicas of a partition. One is back first."""
+        """Kill all replicas of a partition; start `first` before the others."""
         killed = []
         for broker_id in self.cluster.assignment(at) or ():
             node = self.world.nodes[broker_id]
@@ -345,8 +345,8 @@ class Courses(FaultTools):
         return killed
 
     def hung_flush(self) -> bool:
-        """The disks of the compacted topic flush nothing while segments are closed and cleaned.
-        Then all its brokers are killed, when nothing is left of what the last cleaning replaced."""
+        """Block all flushes of the compacted topic while segments are closed and cleaned. Kill all
+        its brokers after they deleted the segments that the last cleaning replaced."""
         at, nodes = TopicPartition(TABLE, 0), self.world.nodes
         found: list[Node] = []
 
@@ -384,7 +384,7 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def born_within_a_batch(self) -> bool:
-        """Records are deleted up to the middle of a batch, and a replica is added, whose log begins
+        """Delete records up to the middle of a batch, and add a replica, whose log then begins
         there."""
         at = TopicPartition(TRIMMED, 0)
         assigned = self.cluster.assignment(at) or ()
@@ -410,8 +410,8 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def cut_at_a_roll(self) -> bool:
-        """The power of the fragile broker is cut when it has begun a segment, and its slow disk has
-        not flushed the one before: that one may lose its end."""
+        """Cut the power of the fragile broker when it has begun a segment, and its slow disk has
+        not flushed the previous one, which may lose its end."""
         node = self.world.nodes[self.cluster.plan.fragile]
         process = node.process
         if process is None or not node.is_serving or self.cluster.dark_us >= 0:
@@ -438,9 +438,9 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def truncated_while_flushed(self) -> bool:
-        """A leader begins a segment with records that its followers do not have. Its slow disk has
-        flushed the segment before; another replica is preferred, and it truncates its log, before
-        it knows."""
+        """Depose a leader that has begun a segment with records that its followers lack. Another
+        replica is preferred. The old leader's slow disk has flushed the previous segment, and the
+        leader truncates its log before it learns of that flush."""
         at = TopicPartition(TOPIC, 0)  # one of its producers waits for no follower
         leader, isr, _ = self._state(at)
         node = self.world.nodes.get(leader)
@@ -494,8 +494,8 @@ class Courses(FaultTools):
         return False  # counted when it happens
 
     def truncated_by_wrong_bits(self) -> bool:
-        """A leader has records that its followers do not have, and is deposed. It reads a bit of a
-        header wrong when it truncates its log."""
+        """Depose a leader that has records that its followers lack. It reads one bit of a header
+        wrong while it truncates its log."""
         at = self._partition()
         leader, isr, _ = self._state(at)
         node = self.world.nodes.get(leader)
@@ -538,7 +538,7 @@ def _unflushed(log: UnifiedLog) -> int:
 
 
 def _is_unsynced(node: Node, segment: LogSegment) -> bool:
-    """Whether a power cut may take the end of a segment, which may be deleted by now."""
+    """Whether a power cut may remove the end of a segment, which may be deleted by now."""
     path = segment.records.path
     return node.disk.stat(path) is not None and node.disk.first_unsynced(path) < segment.size
 
@@ -554,7 +554,7 @@ def _has_gap(node: Node, at: TopicPartition) -> bool:
 
 
 def _within_a_batch(node: Node, partition: Partition) -> int:
-    """A committed offset, not the first of its batch; -1 if there is none."""
+    """A committed offset that is not the first of its batch, -1 if none exists."""
     log = partition.log
     with node.unhindered():
         records = log.read(log.log_start_offset, _READ_BYTES, log.high_watermark, True).records

@@ -1,8 +1,7 @@
-"""A simulated ZooKeeper ensemble: one tree, sessions that expire, watches that belong to
-connections.
+"""A simulated ZooKeeper ensemble: one tree, sessions that expire, and watches of connections.
 
-The tree is production's (`zk.znode_tree`); answers and watch events of a session come in one order.
-A request is carried out when it arrives: whether its answer arrives is another matter.
+The tree is production's (`zk.znode_tree`). A session's responses and watch events arrive in one
+order. A request is performed when it arrives, whether or not its response arrives.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ Answer = Callable[[Any, Exception | None, int], None]
 
 
 class Session:
-    """One client as the ensemble knows it."""
+    """A client's session in the ensemble."""
 
     def __init__(self, session_id: int, timeout_us: int) -> None:
         self.session_id = session_id
@@ -61,7 +60,7 @@ class Session:
 
 
 class Link:
-    """One connection of a client. `on_event` and `on_end` are the client's, called over `back`."""
+    """A client's connection. `on_event` and `on_end` are the client's, called over `back`."""
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class Link:
         self._on_end = on_end
 
     def fire(self, kind: port.WatchKind, path: str) -> None:
-        """Tell of a watched node."""
+        """Send a watch event."""
         event = int_struct.pack(_KINDS[kind]) + int_struct.pack(3) + write_string(path)
         self.back.send(lambda: self._on_event(event))
 
@@ -85,8 +84,8 @@ class Link:
 
 
 class Ensemble:
-    """The servers as one. `on_change(ops, session_id)` hears of every transaction that changed the
-    tree, after it."""
+    """All servers of the ensemble. `on_change(ops, session_id)` is called after every transaction
+    that changed the tree."""
 
     def __init__(self, events: Events, network: Network, trace: Trace) -> None:
         self.tree = ZnodeTree()
@@ -103,18 +102,18 @@ class Ensemble:
         self._loses_answer_of = ""
 
     def lose_answer(self, name: str) -> None:
-        """The next write of a znode of this name succeeds, and its connection is lost before the
-        answer."""
+        """Apply the next write of a znode of this name, but drop the connection before the
+        response."""
         self._loses_answer_of = f"/{name}"
 
     def remove(self, path: str) -> None:
-        """Somebody deletes a znode by hand."""
+        """Delete a znode, as an administrator does."""
         self._transact([port.Delete(path)], 0)
 
     # sessions
 
     def open(self, link: Link, session_id: int, timeout_us: int) -> int:
-        """Begin a session (0), or go on with one over a new connection; 0 if it is over."""
+        """Open a session (0), or continue one over a new connection; return 0 if it has expired."""
         if session_id == 0:
             session_id = self._next_session_id
             self._next_session_id += 1
@@ -130,7 +129,7 @@ class Ensemble:
         return session_id
 
     def heard(self, session: Session) -> None:
-        """The session lives for another timeout."""
+        """Restart the timeout of a session."""
         if session.timer is not None:
             session.timer.cancel()
         session.timer = self._events.after(
@@ -138,13 +137,13 @@ class Ensemble:
         )
 
     def closed(self, link: Link) -> None:
-        """A connection is gone; its session waits for another one."""
+        """Record that a connection ended; its session stays open until its timeout."""
         self._forget(link)
         if link.session is not None and link.session.link is link:
             link.session.link = None
 
     def expire(self, session_id: int, why: str = "expired") -> None:
-        """End a session: its ephemerals go in one transaction, its client hears when it asks."""
+        """End a session; delete its ephemerals in one transaction. The client learns later."""
         session = self.sessions.pop(session_id, None)
         if session is None:
             return
@@ -154,13 +153,13 @@ class Ensemble:
         if session.link is not None:
             self._forget(session.link)
             session.link.end()
-            session.link = None  # a request that is on its way comes too late
+            session.link = None  # a request in flight arrives too late
         paths = self.tree.ephemerals(session_id)
         if paths:
             self._transact([port.Delete(path) for path in paths], session_id)
 
     def stop(self) -> None:
-        """The ensemble is away: connections end, no session can expire."""
+        """Stop the ensemble: connections end, no session can expire."""
         self.is_down = True
         for session in self.sessions.values():
             if session.timer is not None:
@@ -171,7 +170,7 @@ class Ensemble:
                 session.link = None
 
     def start(self) -> None:
-        """The ensemble is back: every session has its whole timeout to return."""
+        """Start the ensemble again: every session has its whole timeout to reconnect."""
         self.is_down = False
         for session in self.sessions.values():
             self.heard(session)
@@ -188,7 +187,7 @@ class Ensemble:
     # requests
 
     def request(self, link: Link, record: Any, answer: Answer) -> None:
-        """Carry a request out; `answer(value, error, zxid)` is called over the way back."""
+        """Perform a request; `answer(value, error, zxid)` is called over the pipe back."""
         session = link.session
         if self.is_down or session is None or session.link is not link:
             return
@@ -205,7 +204,7 @@ class Ensemble:
         link.back.send(lambda: answer(value, error, zxid))
 
     def _writes(self, record: Any) -> bool:
-        """Whether this is the write whose answer is to be lost."""
+        """Whether this is the write whose response is to be lost."""
         if record.type == wire.Transaction.type:
             return any(self._writes(each) for each in record.operations)
         is_write = record.type in (wire.Create.type, wire.SetData.type)
@@ -300,7 +299,7 @@ class Ensemble:
             watches.pop(link, None)
 
     def _watch_again(self, link: Link, record: Any) -> None:
-        """SetWatches: what changed since the client's last zxid fires at once."""
+        """Handle SetWatches: changes since the client's last zxid fire at once."""
         seen, data, absence, children = _parse_set_watches(bytes(record.serialize()))
         for path in data:
             node = self.tree.nodes.get(path)

@@ -1,6 +1,6 @@
-"""All that is going to happen in a simulation: one queue, ordered by time, then by who asked first.
+"""The events of a simulation: one queue, ordered by time, then by the order of scheduling.
 
-Time is whole microseconds since the simulation began, and moves only from event to event.
+Time is whole microseconds since the simulation began, and advances only from event to event.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Callback = Callable[[], None]
 
 
 class Event:
-    """One thing that will happen unless it is cancelled."""
+    """An event, which takes place unless it is cancelled."""
 
     __slots__ = ("callback",)
 
@@ -31,14 +31,14 @@ class Event:
 
 
 class Events:
-    """The queue. `soon` is for what happens in the same instant, in the order of the calls;
-    `on_instant` is told, after each instant, of the hosts on which something ran."""
+    """The queue. `soon` adds a callback to the present instant, in the order of the calls.
+    `on_instant` is called after each instant with the hosts on which something ran."""
 
     def __init__(self) -> None:
         self.now_us = 0
         self._heap: list[tuple[int, int, Event]] = []
         self._sequence = 0
-        self._ready: deque[Any] = deque()  # asyncio handles: what has `run` as their loop's method
+        self._ready: deque[Any] = deque()  # asyncio handles: their loop's `run` runs them
         self.soon = self._ready.append
         self.touched: dict[str, None] = {}
         self.on_instant: Callable[[dict[str, None]], None] = lambda hosts: None

@@ -1,4 +1,4 @@
-"""Base class of faults: the choice of a target, the end of a fault, the trace's notes."""
+"""Base class of faults: the choice of a target, the end of a fault, notes in the trace."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FaultTools:
         return True
 
     def power_cut(self) -> bool:
-        """Cut the power of the fragile broker, for a while."""
+        """Cut the power of the fragile broker for a while."""
         node = self.world.nodes[self.cluster.plan.fragile]
         if not node.is_up or self.cluster.dark_us >= 0:
             return False
@@ -88,7 +88,7 @@ class FaultTools:
             self.world.network.heal_link(*pair)
 
     def _read_wrong(self, node: Node, path: str, place: int) -> bool:
-        """A broker reads a bit of a file wrong for a while."""
+        """Flip one bit in a broker's reads of a file for a while."""
         flip = node.disk.flip_bit(path, place, self.world.random.randrange(8))
 
         def mend() -> None:
@@ -105,7 +105,7 @@ class FaultTools:
         return self._note(what)
 
     def _partition(self) -> TopicPartition:
-        """One of those under test."""
+        """A random partition under test."""
         plan = self.cluster.plan
         found = [TopicPartition(TOPIC, index) for index in range(plan.partitions)]
         found += [TopicPartition(TRIMMED, 0)] * plan.trims
@@ -114,7 +114,7 @@ class FaultTools:
         return self.world.random.choice(found)
 
     def _other_topic(self) -> str | None:
-        """One that nobody writes to."""
+        """A random topic that no client writes to."""
         others = [name for name in self.cluster.topics() if name.startswith(OTHERS)]
         return self.world.random.choice(others) if others else None
 
@@ -125,7 +125,7 @@ class FaultTools:
         limit_us: int = SECOND_US,
         every_us: int = LOOK_EVERY_US,
     ) -> None:
-        """Do `then` as soon as it is so, unless all faults are over by then."""
+        """Call `then` as soon as `is_so()` is true, unless all faults have ended by then."""
         events = self.world.events
         end_us = events.now_us + limit_us
 
@@ -140,14 +140,14 @@ class FaultTools:
         look()
 
     def _slow(self, source: str, target: str, delay_us: int, for_us: int) -> None:
-        """A link is slow for a while."""
+        """Slow a link down for a while."""
         slow_us, link = self.world.network.slow_us, (source, target)
         slow_us[link] = delay_us
         self.world.events.after(for_us, lambda: slow_us.pop(link, None))
 
     def _slow_threads(self, process: SimProcess, most_us: int) -> Callable[[], None]:
-        """The threads of a broker are slow until the returned function is called. Where two faults
-        slow them, the first one's end is the end of both."""
+        """Slow a broker's threads down until the returned function is called. If two faults do so,
+        the end of the first one ends both."""
         process.thread_us = most_us
 
         def recover() -> None:
@@ -156,7 +156,7 @@ class FaultTools:
         return recover
 
     def _state(self, at: TopicPartition) -> tuple[int, list[int], int]:
-        """Leader, ISR and leader epoch in ZooKeeper."""
+        """The leader, ISR and leader epoch in ZooKeeper."""
         state = self.cluster.znode(paths.partition_state(*at))
         if state is None:
             return -1, [], -1

@@ -1,4 +1,4 @@
-"""Faults that a simulation injects, one method a kind; `KINDS` names them.
+"""Faults that a simulation injects, one method per kind; `KINDS` names them.
 
 Each fault ends by itself some time later, and all of them end at `stop`.
 """
@@ -24,7 +24,7 @@ from tests.simulation.staged_faults import StagedFaults
 
 CHECKPOINTS: Final = (
     log_names.RECOVERY_POINT_CHECKPOINT,
-    log_names.RECOVERY_POINT_CHECKPOINT,  # whose loss recovery makes up for in most ways
+    log_names.RECOVERY_POINT_CHECKPOINT,  # recovery makes up for its loss in most ways
     log_names.LOG_START_CHECKPOINT,
     log_names.HIGH_WATERMARK_CHECKPOINT,
     log_names.CLEANER_CHECKPOINT,
@@ -36,10 +36,10 @@ Kafka."""
 
 
 class Faults(Courses, StagedFaults):
-    """Makes faults by chance until it is stopped. What cannot be done now is not done."""
+    """Injects random faults until it is stopped. A fault that is impossible now is skipped."""
 
     def start(self) -> None:
-        """From now on, about one every `fault_every_us`."""
+        """From now on, inject about one fault every `fault_every_us`."""
         every_us = self.cluster.plan.fault_every_us
         self.world.events.after(self.world.random.randrange(1, 2 * every_us), self._next)
 
@@ -53,7 +53,7 @@ class Faults(Courses, StagedFaults):
         self.start()
 
     def stop(self) -> None:
-        """Everything is well again, and stays so."""
+        """End all faults, for good."""
         self._is_over = True
         self.world.trace.note("faults", "are over")
         self.world.network.heal()
@@ -83,7 +83,7 @@ class Faults(Courses, StagedFaults):
         return self._kill(self._leader())
 
     def kill_at_a_point(self) -> bool:
-        """A broker ends in the middle of a change of its disk, if it comes to that soon."""
+        """Kill a broker in the middle of a disk change or request, if it soon reaches that step."""
         node = self._some()
         if node is None or node.process is None:
             return False
@@ -103,7 +103,7 @@ class Faults(Courses, StagedFaults):
         return False  # counted when it happens
 
     def power_cut_of_all(self) -> bool:
-        """The building has no power. It happens once, and no machine loses power after that."""
+        """Cut the power of all machines. This happens once, and no machine loses power later."""
         nodes = [node for node in self.world.nodes.values() if node.is_up]
         if self.cluster.dark_us >= 0 or not nodes:
             return False
@@ -114,11 +114,11 @@ class Faults(Courses, StagedFaults):
         return self._note("power cut at all brokers")
 
     def blackout(self) -> bool:
-        """The controller dies with the fragile broker: the next one knows of neither."""
+        """Kill the controller and the fragile broker together: the next controller misses both."""
         return self._kill(self._controller()) and self.power_cut()
 
     def power_cut_after_truncation(self) -> bool:
-        """The next time that the fragile broker truncates a log, its power is cut soon after."""
+        """Cut the fragile broker's power soon after it next truncates a log."""
         self._note("the next truncation of the fragile broker costs its power")
         self.cluster.on_truncation = self._truncated
         return False  # counted when it happens
@@ -222,12 +222,12 @@ class Faults(Courses, StagedFaults):
         return self._note("ZooKeeper is down")
 
     def lost_answer(self) -> bool:
-        """The next partition state is written, and the controller is not told."""
+        """Write the next partition state, but drop the response to the controller."""
         self.world.ensemble.lose_answer("state")
         return self._note("the answer to the next write of a partition state is lost")
 
     def depose_controller(self) -> bool:
-        """Somebody deletes the controller's znode: it hears of it later than others."""
+        """Delete the controller's znode by hand: the controller is notified later than others."""
         ensemble = self.world.ensemble
         if ensemble.is_down or paths.CONTROLLER not in ensemble.tree.nodes:
             return False
@@ -254,7 +254,8 @@ class Faults(Courses, StagedFaults):
         return self._note(f"the disk {disk.prefix} of {node.host} fails soon")
 
     def _replace_disks(self) -> None:
-        """After the end. By now others lead what the failed disks had."""
+        """Replace failed disks after the end of faults. Other brokers must lead their partitions by
+        then."""
         for at in self.cluster.partitions():
             state = self.cluster.znode(paths.partition_state(*at)) or {}
             leader, isr = state.get("leader"), state.get("isr") or []
@@ -269,14 +270,14 @@ class Faults(Courses, StagedFaults):
             self._replace_disk(node)
 
     def _replace_disk(self, node: Node) -> None:
-        """A broker that goes on without one of its disks is restarted when that is whole again."""
+        """Restart a broker that runs without one of its disks, with a sound disk."""
         if node.has_failed_disk:
             self._note(f"{node.host} restarts for its new disk")
             node.kill()
             node.start()
 
     def slow_disk(self) -> bool:
-        """The threads of a broker are slow, above all at fsync."""
+        """Slow a broker's threads down, above all at fsync."""
         node = self._some()
         if node is None or node.process is None:
             return False
@@ -285,7 +286,7 @@ class Faults(Courses, StagedFaults):
         return self._note(f"the disk of {node.host} is slow")
 
     def few_descriptors(self) -> bool:
-        """A broker can open no more files for a while."""
+        """Limit the files that a broker can open for a while."""
         node = self._some()
         if node is None or node.short_disk.left is not None:
             return False
@@ -298,7 +299,7 @@ class Faults(Courses, StagedFaults):
         return self._note(f"{node.host} has {node.short_disk.left} descriptors left")
 
     def lost_checkpoint(self) -> bool:
-        """One of a directory's checkpoints is lost while its broker is down."""
+        """Lose or damage one of a directory's checkpoints while its broker is down."""
         node = self._some()
         if node is None:
             return False
@@ -316,7 +317,7 @@ class Faults(Courses, StagedFaults):
         return self._note(f"{path} of {node.host} is lost")
 
     def clock_jump(self) -> bool:
-        """Someone sets a machine's clock."""
+        """Set a machine's clock to another time."""
         node = self.world.random.choice(list(self.world.nodes.values()))
         ahead_ms = self.world.random.randrange(-_CLOCKS_APART_MS, _CLOCKS_APART_MS)
         node.wall_ahead_ms = ahead_ms
@@ -325,7 +326,7 @@ class Faults(Courses, StagedFaults):
     # administration
 
     def move_directory(self) -> bool:
-        """A replica goes to another directory of its broker."""
+        """Move a replica to another directory of its broker."""
         node = self._some()
         if node is None or not node.partitions():
             return False
@@ -357,7 +358,7 @@ class Faults(Courses, StagedFaults):
         )
 
     def delete_records(self) -> bool:
-        """Of the trimmed topic, up to anywhere: in the middle of a batch too."""
+        """Delete records of the trimmed topic up to a random offset, perhaps within a batch."""
         at = TopicPartition(TRIMMED, 0)
         hosted = [p for node in self.world.nodes.values() for p in node.partitions()]
         ends = [p.log.high_watermark for p in hosted if p.topic_partition == at]

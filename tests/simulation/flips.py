@@ -1,7 +1,7 @@
-"""Flipped bits: where in bytes they must be detected.
+"""Flipped bits: the positions at which they must be detected.
 
-The CRC of a batch covers what follows it. Base offset and leader epoch lie before it: no reader can
-tell that they are wrong, as in Kafka.
+The CRC of a batch covers the bytes after it. Base offset and leader epoch are before it, so no
+reader can detect errors in them, as in Kafka.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OFFSET_SIZE: Final = 4
 
 
 def batches_in(data: bytes) -> list[tuple[int, int]]:
-    """Where whole batches of format v2 with a right CRC begin and end, wherever they are."""
+    """The start and end of each whole batch of format v2 with a correct CRC, at any position."""
     found = []
     magic = data.find(_MAGIC, _MAGIC_AT)
     while magic >= 0:
@@ -41,7 +41,7 @@ def batches_in(data: bytes) -> list[tuple[int, int]]:
 
 
 def place_in_batch(random: Random, data: bytes) -> int | None:
-    """The position of a byte that a CRC, or the format, watches over; None without a batch."""
+    """A random position of a byte that a CRC or the format covers; None without a batch."""
     batches = batches_in(data)
     if not batches:
         return None
@@ -49,8 +49,8 @@ def place_in_batch(random: Random, data: bytes) -> int | None:
 
 
 def place_in_header(random: Random, data: bytes, offsets: range) -> int | None:
-    """The same, in the producer fields of a batch that begins in `offsets`: at a start or a
-    truncation a broker reads only the headers of most batches."""
+    """A random position in the producer fields of a batch that begins in `offsets`, or None. At a
+    start or a truncation a broker reads only the headers of most batches."""
     starts = [start for start, _ in batches_in(data)]
     starts = [at for at in starts if int.from_bytes(data[at : at + _LENGTH_AT], "big") in offsets]
     if not starts:
@@ -59,8 +59,8 @@ def place_in_header(random: Random, data: bytes, offsets: range) -> int | None:
 
 
 def lower_offsets(index: bytes) -> list[tuple[int, int]]:
-    """The (byte, bit) places of an offset index at which a flip lowers the offset of an entry: it
-    leads past the batches between."""
+    """The (byte, bit) places of an offset index at which a flip lowers the offset of an entry, so
+    that a lookup skips the batches in between."""
     return [
         (at, bit)
         for at in range(len(index))

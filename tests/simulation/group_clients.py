@@ -1,6 +1,6 @@
-"""Groups of the simulated cluster that commit offsets: one without members, one with.
+"""Clients of groups that commit offsets: groups with and without members.
 
-What a group commits for partition p is judged under the name `GROUP/p`.
+The offset that a group commits for partition p has the name `GROUP/p` in the history.
 """
 
 from __future__ import annotations
@@ -81,21 +81,21 @@ class GroupClient(Client):
         self.spawn(self.run())
 
     async def run(self) -> None:
-        """Until told to stop."""
+        """Run until `is_stopping`."""
         raise AssertionError("a group client says what it does")
 
     def name_of(self, partition: int) -> str:
-        """The name of what the group commits for a partition."""
+        """The name of the offset that the group commits for a partition."""
         return f"{self.group}/{partition}"
 
     async def ask(self, request: Any, version: int) -> Any:
-        """Ask the group's coordinator: the same one as before, until `lose_coordinator`."""
+        """Send a request to the group's coordinator, which is kept until `lose_coordinator`."""
         if self._coordinator is None:
             self._coordinator = await self.coordinator(self.group)
         return await self.node(self._coordinator).request(request, version)
 
     def lose_coordinator(self) -> None:
-        """It did not answer, or refused: ask who it is now. Another one may know less."""
+        """Drop a coordinator that did not answer or refused; the next request finds the new one."""
         self._coordinator = None
 
     async def commit(self, offset: int, partition: int = 0) -> None:
@@ -105,7 +105,7 @@ class GroupClient(Client):
         self.history.committed(self.answer(), self.name_of(partition), offset)
 
     def answer(self) -> Answer:
-        """The coordinator has answered just now."""
+        """The present time as the coordinator's answer, for the history."""
         return self.history.answer(self.answered_by, GROUP_METADATA_TOPIC, 0)
 
     @property
@@ -116,7 +116,7 @@ class GroupClient(Client):
     async def commit_as(
         self, member_id: str, generation: int, offset: int, partition: int
     ) -> ErrorCode:
-        """The error code of a commit in somebody's name."""
+        """Commit as any member, and return the error code."""
         row = offset_commit.OffsetCommitRequestPartition(
             partition_index=partition, committed_offset=offset
         )
@@ -142,7 +142,7 @@ class GroupClient(Client):
         return int(response.topics[0].partitions[0].committed_offset)
 
     async def take_over(self, partition: int, known: tuple[Answer, int]) -> int:
-        """The committed offset of a partition that is now this member's: at least the known one."""
+        """The committed offset of a newly assigned partition: at least the known one."""
         found = await self.fetch(partition)
         if found < known[1]:
             if not self.leads(self.answered_by, GROUP_METADATA_TOPIC):
@@ -152,7 +152,7 @@ class GroupClient(Client):
 
 
 class Committer(GroupClient):
-    """A group without members: it commits ever larger offsets."""
+    """A group without members, which commits increasing offsets."""
 
     async def run(self) -> None:
         offset = 0
@@ -168,11 +168,11 @@ class Committer(GroupClient):
 
 
 class Forgetter(GroupClient):
-    """A group without members whose offsets expire soon: it finds the one that it committed last,
-    or none, and none before its time.
+    """A group without members whose offsets expire soon: it finds the offset that it committed
+    last, or none, and never none before the expiry.
 
-    A deletion that is lost leaves an offset for the next coordinator to delete. Now and then an
-    administrator deletes the offset, or the group: then there is none until the next commit.
+    If a deletion is lost, the next coordinator has to delete the offset. Sometimes an administrator
+    deletes the offset or the group: then no offset exists until the next commit.
     """
 
     version = _RETENTION_VERSION
@@ -185,7 +185,7 @@ class Forgetter(GroupClient):
         self._clocks_agree = clocks_agree
         self._offset = 0
         self._known: tuple[Answer, int] | None = None
-        self._asked_us = 0  # when this one was sent: its answer may come much later
+        self._asked_us = 0  # the time of the last commit request; its response may come much later
         self._deleted: Answer | None = None
 
     async def run(self) -> None:
@@ -215,7 +215,7 @@ class Forgetter(GroupClient):
 
     async def _delete(self) -> None:
         """Delete the offset, or the group."""
-        self._known = None  # also if there is no answer
+        self._known = None  # even without a response
         if self.world.random.random() < 0.5:
             of_group = delete_groups.DeleteGroupsRequest(groups_names=[self.group])
             code = (await self.ask(of_group, 2)).results[0].error_code
@@ -258,12 +258,12 @@ class Forgetter(GroupClient):
 
 
 class Member(GroupClient):
-    """One of several members: each goes on from the committed offsets of the partitions that the
-    group's leader gives it.
+    """One of several members. Each continues from the committed offsets of the partitions that the
+    group's leader assigns to it.
 
-    Now and then one commits for a generation that is over, or for a member that never was: as one
-    does that was paused and has not heard. It must be refused. A static member comes back as
-    another process now and then, after which its former id must be refused.
+    Sometimes a member commits for an old generation, or for a member that never existed, as a
+    client does that was paused and missed the change. These commits must be refused. A static
+    member sometimes comes back as another process, after which its former id must be refused.
     """
 
     async def run(self) -> None:
@@ -302,7 +302,8 @@ class Member(GroupClient):
         return self.member_id, self.generation - 1
 
     async def _commit_stale(self, member_id: str, generation: int, mine: list[int]) -> None:
-        """This generation's assignment is in the log: nobody may accept the one before."""
+        """Commit a stale offset. This generation's assignment is in the log, so no broker may
+        accept a commit of the previous one."""
         partition, known = mine[0] if mine else 0, self.answer()
         code = await self.commit_as(member_id, generation, 0, partition)
         self.world.counts["stale commits"] += 1
@@ -311,7 +312,7 @@ class Member(GroupClient):
             self.history.stale_commit(known, name, generation, member_id)
 
     async def _take_part(self, known: dict[int, tuple[Answer, int]]) -> None:
-        """Until the generation is over (Refused)."""
+        """Commit and send heartbeats until the generation is over (Refused)."""
         found = {p: await self.take_over(p, last) for p, last in known.items()}
         while not self.is_stopping:
             if found:
@@ -323,7 +324,7 @@ class Member(GroupClient):
             await self.pause(50, 300)
 
     async def _join(self) -> list[int]:
-        """Join and sync; the partitions that this member was given."""
+        """Join and sync; return the partitions that were assigned to this member."""
         protocol = join_group.JoinGroupRequestProtocol(name="range", metadata=b"")
         request = join_group.JoinGroupRequest(
             group_id=self.group,
@@ -356,7 +357,7 @@ class Member(GroupClient):
         return list(bytes(synced.assignment))
 
     def _assign(self, members: Iterable[str]) -> list[sync_group.SyncGroupRequestAssignment]:
-        """Each partition to one member, in turn; an assignment has a byte for each."""
+        """Assign each partition to one member, in turn; an assignment has one byte for each."""
         names = sorted(members)
         return [
             sync_group.SyncGroupRequestAssignment(

@@ -1,8 +1,8 @@
 """Histories of the simulated clients: the responses that they received.
 
-Kafka's own rules lose records in a few cases (`checkers/committed_logs`). Such a `Loss` excuses the
-records between what was kept and where the log ended, as far as answers about them came before it
-or from leaders that it replaced. Everything else is judged.
+Kafka's own rules lose records in a few cases (`checkers/committed_logs`). A `Loss` excuses the
+records between the end of the kept ones and the former log end, if the responses about them came
+before it or from leaders that it replaced. All other records are checked.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _UNDER_WAY_US: Final = SECOND_US
 
 
 class Answer(NamedTuple):
-    """When a broker's answer came, and the leader epoch that the broker led in by then."""
+    """The time of a broker's response, and the leader epoch in which the broker led by then."""
 
     epoch: int
     at_us: int
 
 
 class Loss(NamedTuple):
-    """Records at the offsets [kept, end) that a leader of `epoch` did not have when it began."""
+    """Records at the offsets [kept, end) that a leader of `epoch` lacked when it began to lead."""
 
     kept: int
     end: int
@@ -50,11 +50,11 @@ class Loss(NamedTuple):
     reason: str
 
     def replaced(self, answer: Answer) -> bool:
-        """Whether the answer may be about the log as it was before the loss."""
+        """Whether the response may describe the log before the loss."""
         return answer.epoch < self.epoch or answer.at_us <= self.at_us + _UNDER_WAY_US
 
     def excuses(self, offset: int, answer: Answer) -> bool:
-        """Whether what the answer said of this offset (-1: not known) may be true no more."""
+        """Whether a response about this offset (-1: not known) may be outdated."""
         if offset < 0:
             return self.replaced(answer)
         if answer.epoch < self.epoch:
@@ -65,25 +65,26 @@ class Loss(NamedTuple):
 class SimHistory:
     """Sends and polls by topic, commits by group and partition, losses by partition.
 
-    `transactions` are those of all transactional ids, by number. `ledger` has what readers of
-    committed records found at the end, by topic and partition, and `ledger_seen` what others had
-    found meanwhile; `ledger_offsets` the groups' offsets by transactional id.
+    `transactions` are those of all transactional ids, by number. `ledger` has the values that
+    readers of committed records found at the end, by topic and partition, and `ledger_seen` the
+    values that other readers found during the run. `ledger_offsets` are the groups' offsets by
+    transactional id.
     """
 
     def __init__(self, world: World) -> None:
         self.losses: dict[TopicPartition, list[Loss]] = {}
-        # Up to where somebody asked to have records deleted.
+        # The offsets up to which the deletion of records was requested.
         self.trimmed_to: dict[TopicPartition, int] = {}
         self.transactions: dict[int, Deed] = {}
         self.ledger: dict[TopicPartition, list[int]] = {}
         self.ledger_seen: dict[TopicPartition, list[int]] = {}
         self.ledger_offsets: dict[str, int] = {}
         self.share_deliveries: list[Delivery] = []
-        # (earliest answer, latest question) of fetches that named a leader epoch.
+        # (earliest response, latest request) of fetches that carried a leader epoch.
         self.fenced_fetches: dict[tuple[int, TopicPartition, int], tuple[int, int]] = {}
-        # Told of (partition, first offset, last offset) of what all in sync are said to have.
+        # Called with (partition, first offset, last offset) of records acknowledged with acks=all.
         self.on_acknowledged: Callable[[TopicPartition, int, int], None] = lambda *_: None
-        # Told of (partition, last offset) of what a reader got.
+        # Called with (partition, last offset) of the records that a reader received.
         self.on_polled: Callable[[TopicPartition, int], None] = lambda *_: None
         self.epoch_led: Callable[[int, TopicPartition], int] = lambda *_: -1
         # Whether a group was removed, once or more.
@@ -97,16 +98,16 @@ class SimHistory:
         self._world = world
 
     def answer(self, broker_id: int, topic: str, partition: int) -> Answer:
-        """The answer that a client has just got from a broker about a partition."""
+        """The response that a client has just received from a broker about a partition."""
         epoch = self.epoch_led(broker_id, TopicPartition(topic, partition))
         return Answer(epoch, self._world.events.now_us)
 
-    # what clients were answered
+    # responses to clients
 
     def acknowledged(
         self, answer: Answer, topic: str, partition: int, values: list[int], offset: int
     ) -> None:
-        """By all in-sync replicas; `offset` is the first one's, -1 if it was not said."""
+        """Record an acknowledgement with acks=all. `offset` is the first value's, -1 if unknown."""
         self._world.counts["records acknowledged by all in sync"] += len(values)
         sends = self._sends.setdefault(topic, [])
         for i, value in enumerate(values):
@@ -116,7 +117,7 @@ class SimHistory:
             self.on_acknowledged(TopicPartition(topic, partition), offset, offset + len(values) - 1)
 
     def sent(self, topic: str, partition: int, values: list[int]) -> None:
-        """Nobody knows whether these are there."""
+        """Record values that may or may not have been appended."""
         unanswered = Answer(-1, self._world.events.now_us)
         rows = [(unanswered, Send(partition, value, Outcome.UNKNOWN)) for value in values]
         self._sends.setdefault(topic, []).extend(rows)
@@ -129,14 +130,14 @@ class SimHistory:
         consumer: tuple[str, Mode],
         found: list[tuple[int, int]],
     ) -> None:
-        """(offset, value) of one poll."""
+        """Record the (offset, value) rows of one poll."""
         poll = Poll(*consumer, partition, *run_of(found))
         self._polls.setdefault(topic, []).append((answer, poll))
         if found:
             self.on_polled(TopicPartition(topic, partition), found[-1][0])
 
     def fetched(self, broker_id: int, at: TopicPartition, epoch: int, asked_us: int) -> None:
-        """A broker answered a fetch that named this leader epoch."""
+        """Record that a broker answered a fetch that carried this leader epoch."""
         now_us = self._world.events.now_us
         earliest, latest = self.fenced_fetches.get((broker_id, at, epoch), (now_us, asked_us))
         self.fenced_fetches[broker_id, at, epoch] = earliest, max(latest, asked_us)
@@ -157,18 +158,18 @@ class SimHistory:
 
     @property
     def groups(self) -> list[str]:
-        """Groups that have committed, each with a partition."""
+        """The groups that have committed, each with a partition."""
         return list(self._commits)
 
     # losses
 
     def trim(self, topic_partition: TopicPartition, offset: int) -> None:
-        """Somebody asks to have the records below an offset deleted."""
+        """Record a request to delete the records below an offset."""
         before = self.trimmed_to.get(topic_partition, 0)
         self.trimmed_to[topic_partition] = max(before, offset)
 
     def allow_loss(self, topic_partition: TopicPartition, loss: Loss) -> None:
-        """Kafka's own rules lost records of a partition."""
+        """Record a loss of records of a partition that Kafka's own rules allow."""
         self._world.counts["allowed losses"] += 1
         self._world.trace.note(
             "judge",
@@ -181,60 +182,60 @@ class SimHistory:
         return TopicPartition(topic, partition) in self.losses
 
     def last_loss_us(self, topic_partition: TopicPartition) -> int:
-        """When the partition last lost something, -1 if it never did; answers of before may come
-        until then."""
+        """The time until which responses of before the partition's last loss may arrive, -1 without
+        a loss."""
         found = self.losses.get(topic_partition)
         return found[-1].at_us + _UNDER_WAY_US if found else -1
 
     def is_lost(self, topic_partition: TopicPartition, offset: int, answer: Answer) -> bool:
-        """Whether what an answer said of an offset is excused."""
+        """Whether the contents of a response about an offset are excused."""
         losses = self.losses.get(topic_partition, ())
         return any(loss.excuses(offset, answer) for loss in losses)
 
     @property
     def lost_of_coordinator(self) -> bool:
-        """Whether the transaction coordinator's log lost something. A transaction that it has lost
-        is not ended, and readers wait (`kafkapy transactions abort` is for that)."""
+        """Whether the transaction coordinator's log lost records. A lost transaction is not ended,
+        and readers wait (`kafkapy transactions abort` is the remedy)."""
         return self.may_have_lost(TRANSACTION_STATE_TOPIC, 0)
 
     # objections
 
     def went_back(self, group: str, known: tuple[Answer, int], found: int) -> None:
-        """A member began a generation and found less than had been acknowledged before."""
+        """Record that a member began a generation and found less than the acknowledged offset."""
         what = f"{group} had committed {known[1]} and found {found}"
         self.object_to_group(known[0], what)
 
     def owns(self, answer: Answer, group: str, generation: int, member: str) -> None:
-        """A member of a generation was given the partition."""
+        """Record that a partition was assigned to a member of a generation."""
         owner, known = self._owners.setdefault((group, generation), (member, answer))
         if owner != member and self.has_ended(group.partition("/")[0]):
-            self._owners[group, generation] = member, answer  # its generations began anew
+            self._owners[group, generation] = member, answer  # its generations restarted
         elif owner != member:
             what = f"{group} has two owners in generation {generation}: {owner} and {member}"
             self.object_to_group(known, what)
 
     def object_to_group(self, known: Answer, what: str) -> None:
-        """The coordinator contradicts what it answered before; `known` is that answer."""
+        """Record that the coordinator contradicted `known`, one of its earlier responses."""
         self._object(GROUP_METADATA_TOPIC, 0, known, what)
 
     def stale_commit(self, known: Answer, group: str, generation: int, member_id: str) -> None:
-        """A commit was accepted from a process that is not a member of the generation; `known` is
-        the answer by which it is not."""
+        """Record that a commit was accepted from a process that is not a member of the generation.
+        `known` is the response that shows that."""
         what = f"{group} took a commit of {member_id} of generation {generation}, which was over"
         self.object_to_group(known, what)
 
     def out_of_order(
         self, topic: str, partition: int, known: Answer, anew: Iterable[int] = ()
     ) -> None:
-        """A producer with one batch under way was told that its numbers leave something out;
-        `known` is the last answer before. It sends the values `anew` as another producer."""
+        """Record a sequence gap in the response to a producer with one batch in flight. `known` is
+        the last response before. The producer sends the values `anew` under another producer id."""
         at = TopicPartition(topic, partition)
         self._anew.setdefault(at, set()).update(anew)
         what = "an idempotent producer was told OUT_OF_ORDER_SEQUENCE_NUMBER"
         self._object(topic, partition, known, what)
 
     def out_of_range(self, topic: str, partition: int, offset: int, known: Answer) -> None:
-        """A reader was told that what it had read up to is not there."""
+        """Record that a reader's last position no longer exists."""
         self._object(topic, partition, known, f"offset {offset} was read, and is gone")
 
     def _object(self, topic: str, partition: int, known: Answer, what: str) -> None:
@@ -244,10 +245,10 @@ class SimHistory:
     # the end
 
     def unexplained(self) -> list[str]:
-        """Anomalies that clients saw and that no allowed loss explains. Call it at the end.
+        """Anomalies that clients observed and that no allowed loss explains. Call it at the end.
 
-        Clients may reach a leader that lost records before this leader learns of its election.
-        Only then do the checkers judge the loss.
+        Clients may reach a leader that lost records before this leader learns of its election. The
+        checkers record the loss only then.
         """
         return [
             f"{at}: {what}"
@@ -256,9 +257,9 @@ class SimHistory:
         ]
 
     def judged(self, topic: str) -> History:
-        """History of a topic without what was lost or deleted. Where something was lost, readers
-        may have had to go back, and a value that was sent by a producer, and then anew by another,
-        may be there twice: a later leader may have the first one again. The last one counts."""
+        """The history of a topic without lost or deleted records. After a loss, readers may have
+        gone back. A value that one producer sent, and then another one again, may exist twice,
+        because a later leader may have the first copy again. The last one counts."""
         history = History()
         for answer, send in self._sends.get(topic, ()):
             at = TopicPartition(topic, send.partition)
@@ -285,7 +286,7 @@ class SimHistory:
         return history
 
     def _last_of_anew(self, topic: str) -> dict[tuple[TopicPartition, int], int]:
-        """The last offset at which each value that was sent anew was read and is not lost."""
+        """The last offset at which each value that was sent again was read and is not lost."""
         found: dict[tuple[TopicPartition, int], int] = {}
         for answer, poll in self._polls.get(topic, ()):
             at = TopicPartition(topic, poll.partition)
@@ -297,7 +298,7 @@ class SimHistory:
 
     @property
     def topics(self) -> list[str]:
-        """Topics that somebody wrote to or read."""
+        """The topics that were written or read."""
         return list(dict.fromkeys([*self._sends, *self._polls]))
 
     def values_at(self, topic: str, partition: int) -> dict[int, int]:

@@ -1,7 +1,8 @@
 """The part of kazoo's client that `zk.kazoo_session` uses, over the simulated network.
 
-kazoo's thread is made of events of the process: paused with it, dead with it. A connection is tried
-again for ever; a request whose connection goes fails with ConnectionLoss, carried out or not.
+kazoo's thread consists of events of the process, and is paused and killed with it. A lost
+connection is retried for ever. A request on a lost connection fails with ConnectionLoss, whether
+or not it was performed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class KazooTwin:
-    """A client of `ensemble` in the process that makes it."""
+    """A client of `ensemble` in the process that creates it."""
 
     def __init__(self, ensemble: Ensemble, hosts: str, timeout: float, **_: Any) -> None:
         process = asyncio.get_running_loop()
@@ -37,7 +38,7 @@ class KazooTwin:
         self.client_id = (0, b"")
         self.last_zxid = 0
 
-    # what a session calls
+    # interface of the session
 
     def add_listener(self, listener: Callable[[str], object]) -> None:
         self._listener = listener
@@ -52,7 +53,7 @@ class KazooTwin:
             self._link.request(record, answer)
 
     def stop(self) -> None:
-        """Say goodbye, if somebody hears it."""
+        """Close the session, if the ensemble can be reached."""
         self._stopped = True
         link, self._link = self._link, None
         if link is not None:
@@ -60,9 +61,9 @@ class KazooTwin:
         self.client_state = KeeperState.CLOSED
 
     def close(self) -> None:
-        """Nothing is left to be let go."""
+        """Release nothing."""
 
-    # what its connection tells
+    # callbacks of the connection
 
     def _connect(self) -> None:
         if not self._stopped and self.client_state != KeeperState.EXPIRED_SESSION:
@@ -84,7 +85,7 @@ class KazooTwin:
         self._listener(KazooState.CONNECTED)
 
     def disconnected(self, link: _ClientLink) -> None:
-        """Try again somewhat later."""
+        """Reconnect somewhat later."""
         if link is not self._link:
             return
         self._link = None
@@ -99,7 +100,7 @@ class KazooTwin:
 
 
 class _ClientLink:
-    """One connection: pings every third of the timeout, given up after two thirds of silence."""
+    """One connection: pings every third of the timeout, fails after two thirds of silence."""
 
     def __init__(
         self,
@@ -145,7 +146,7 @@ class _ClientLink:
         self._end()
 
     def drop(self) -> None:
-        """The connection is of no use any more."""
+        """Give the connection up."""
         if self._is_dropped:
             return
         self._end()
@@ -180,7 +181,7 @@ class _ClientLink:
             self._ensemble.heard(session)
             self._back.send(lambda: self._post(self._heard))
 
-    # at the client, in its turn
+    # at the client, as events of its process
 
     def _post(self, callback: Callable[..., object], *args: Any) -> None:
         if not self._process.is_dead:

@@ -1,8 +1,8 @@
 """Kills at named steps of a broker, which are counted.
 
 The process ends just before it changes a path, just after it has written certain bytes, or just
-after it has sent or received a request. Nothing that it does while it unwinds has an effect, as
-after kill -9.
+after it has sent or received a request. Its actions while it unwinds have no effect, as after
+kill -9.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def _has_marker(data: bytes) -> bool:
 
 
 class KillPoint(NamedTuple):
-    """A step: just before a change of a `path`, or just after such bytes were `written` there, or
-    just after a request was `sent` or `received`. `comes_in`: whether a plan comes to it.
-    `follows`: the fault after which a broker comes to it, where that is too rare to wait for."""
+    """A step: just before a change of a `path`, just after matching bytes were `written` there, or
+    just after a request was `sent` or `received`. `comes_in(plan)` is true if a plan reaches it.
+    `follows` is the fault that leads a broker to it, for a step that is too rare by itself."""
 
     path: str = ""
     written: Callable[[bytes], bool] | None = None
@@ -109,8 +109,8 @@ KILL_POINTS: Final[dict[str, KillPoint]] = {
 
 
 def kill_at(node: Node, point: str, passes: int, on_kill: Callable[[], None]) -> None:
-    """Call `on_kill`, which ends the node's process, at the step number `passes` (from 1) that is
-    this point."""
+    """Call `on_kill`, which ends the node's process, when the node passes this point for the
+    `passes`th time (from 1)."""
     process, chosen = node.process, KILL_POINTS[point]
     assert process is not None
     pattern = re.compile(chosen.path)
@@ -149,7 +149,7 @@ def kill_at(node: Node, point: str, passes: int, on_kill: Callable[[], None]) ->
 
 
 def disarm(node: Node) -> None:
-    """No point ends the node's process any more."""
+    """Remove all kill points from a node."""
     node.faulty_disk.before_change = lambda path: None
     node.faulty_disk.after_write = lambda path, buffers: None
     if node.process is not None:

@@ -1,8 +1,8 @@
 """A network of hosts: delay, loss, cut links (one way or both), reordering between connections.
 
-A connection is a pair of pipes. A pipe keeps its order, as TCP does; what meets a cut link waits at
-it and goes on when the link heals, unless the connection was given up meanwhile. Loss, which TCP
-repairs, shows as delay; what it cannot repair, as a reset that takes all that was under way.
+A connection is a pair of pipes. A pipe keeps its order, as TCP does. Data at a cut link waits until
+the link heals, unless the connection was given up meanwhile. A loss that TCP repairs appears as
+delay. A loss that it cannot repair appears as a reset that drops all data in flight.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tests.simulation.process import SimProcess
     from tests.simulation.trace import Trace
 
-_SLOW_IN: Final = 50  # one message in so many takes long
+_SLOW_IN: Final = 50  # one message in this many takes long
 _BYTES_AT_ONCE: Final = 4096
 
 
 class Pipe:
-    """One direction of a connection: what is sent is delivered once, in order, some time later."""
+    """One direction of a connection: data is delivered once, in order, some time later."""
 
     __slots__ = ("_is_armed", "_is_dropped", "_items", "_last_us", "_network", "source", "target")
 
@@ -49,12 +49,12 @@ class Pipe:
         self._arm()
 
     def forget_unsent(self) -> None:
-        """The sender gives up: what a cut link holds back was never on its way."""
+        """Give up as the sender: data held back by a cut link was never sent."""
         if (self.source, self.target) in self._network.cut:
             self._items.clear()
 
     def drop(self) -> None:
-        """Lose what is under way and whatever is sent from now on."""
+        """Lose the data in flight, and all data sent from now on."""
         self._is_dropped = True
         self._items.clear()
 
@@ -77,13 +77,13 @@ class Pipe:
         self._arm()
 
     def go_on(self) -> None:
-        """The link is whole again."""
+        """Continue after the link has healed."""
         self._is_armed = False
         self._arm()
 
 
 class Network:
-    """Hosts by name, links by (from, to)."""
+    """The hosts by name, the links by (from, to)."""
 
     def __init__(self, events: Events, random: Random, trace: Trace) -> None:
         self.events = events
@@ -94,7 +94,7 @@ class Network:
         self.slow_us: dict[tuple[str, str], int] = {}
         self.reset_one_in = 0  # writes, 0 for never
         self.resets = 0
-        self.flip_one_in = 0  # likewise: a bit of a batch in so many writes
+        self.flip_one_in = 0  # writes, 0 for never: flips a bit of a batch
         self.flips: Counter[str] = Counter()  # by source
         self.late_us: dict[str, int] = {}
         """When a host last read what came over a connection that the sender had ended."""
@@ -118,7 +118,7 @@ class Network:
             pipe.go_on()
 
     def heal(self) -> None:
-        """Make every link whole and quick."""
+        """Heal all links and make them fast."""
         for source, target in list(self.cut):
             self.heal_link(source, target)
         self.slow_us.clear()
@@ -127,7 +127,7 @@ class Network:
     # processes and their connections
 
     async def accept(self, process: SimProcess, bound: SimSocket) -> tuple[SimAccepted, Any]:
-        """As loop.sock_accept; from the first call on connections come to the backlog."""
+        """Like loop.sock_accept. After the first call, connections enter the backlog."""
         self._listeners.setdefault(bound.getsockname(), (process, bound))
         if not bound.backlog:
             bound.on_connection = process.create_future()
@@ -136,7 +136,7 @@ class Network:
         return SimAccepted(transport), transport.get_extra_info("peername")
 
     def process_ended(self, process: SimProcess, says_goodbye: bool) -> None:
-        """The kernel closes what a process had open; with the power gone nobody does."""
+        """Close a process's open connections as the kernel does, except after a power cut."""
         for address, (owner, _) in list(self._listeners.items()):
             if owner is process:
                 del self._listeners[address]
@@ -151,7 +151,7 @@ class Network:
     async def connect(
         self, process: SimProcess, factory: Callable[[], Any], host: str, port: int
     ) -> tuple[Any, Any]:
-        """As loop.create_connection; refused where nobody listens, never answered without power."""
+        """Like loop.create_connection: refused without a listener, unanswered without power."""
         self._next_port += 1
         near = SimTransport(self, process, Pipe(self, process.host, host), (host, port))
         back = Pipe(self, host, process.host)
@@ -192,7 +192,7 @@ class Network:
 
 
 class SimSocket:
-    """A bound socket, as far as a broker looks at it."""
+    """A bound socket, with the methods that a broker uses."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
@@ -204,10 +204,10 @@ class SimSocket:
         return self._address
 
     def listen(self, backlog: int) -> None:
-        """Whoever accepts is known when it does."""
+        """Do nothing: `accept` registers the listener."""
 
     def take(self, transport: SimTransport) -> None:
-        """A connection has come."""
+        """Take a new connection."""
         if self.is_closed:
             transport.abort()
             return
@@ -217,7 +217,7 @@ class SimSocket:
             self.on_connection.set_result(None)
 
     def close(self) -> None:
-        """Refuse what comes, and reset what was not accepted."""
+        """Refuse new connections, and reset those that were not accepted."""
         self.is_closed = True
         while self.backlog:
             self.backlog.popleft().abort()
@@ -234,14 +234,14 @@ class SimAccepted:
         return address
 
     def setsockopt(self, *_: int) -> None:
-        """There is nothing to set."""
+        """Do nothing."""
 
     def close(self) -> None:
         self.transport.abort()
 
 
 class SimTransport(asyncio.Transport):
-    """One end of a connection, with the face of asyncio's transports for buffered protocols."""
+    """One end of a connection: a transport of asyncio for buffered protocols."""
 
     def __init__(
         self, network: Network, process: SimProcess, pipe: Pipe, peer_address: tuple[str, int]
@@ -258,7 +258,7 @@ class SimTransport(asyncio.Transport):
         self._received: deque[bytes] = deque()
 
     def begin(self, factory: Callable[[], Any]) -> None:
-        """Connected: in the process's turn."""
+        """Create the protocol once connected, as an event of the process."""
         self.protocol = factory()
         self.arrive()
         self.protocol.connection_made(self)
@@ -266,16 +266,16 @@ class SimTransport(asyncio.Transport):
             self._process.call_soon(self._take, b"")
 
     def arrive(self) -> None:
-        """The kernel has it, and closes it with the process."""
+        """Register this end with its process, so that it is closed with it."""
         self._process.transports[self] = None
 
-    # what protocols call
+    # interface of protocols
 
     def is_closing(self) -> bool:
         return self._is_closing
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Nothing is buffered here."""
+        """Do nothing: nothing is buffered here."""
 
     def get_write_buffer_size(self) -> int:
         return 0
@@ -321,15 +321,15 @@ class SimTransport(asyncio.Transport):
             self._end(None)
             self.reset_peer()
 
-    # what happens to a connection
+    # events of a connection
 
     def reset_peer(self) -> None:
-        """Tell the other end that this one is gone, when the link lets the news through."""
+        """Notify the other end that this one is closed, once the link delivers data."""
         self._is_closing = True
         self.pipe.send(lambda: self._lost_at_peer(ConnectionResetError("reset by peer")))
 
     def _break(self) -> None:
-        """The network loses the connection: all that is under way goes with it."""
+        """Break the connection, and lose all data in flight."""
         self._network.resets += 1
         peer = self.peer
         assert peer is not None
@@ -366,7 +366,7 @@ class SimTransport(asyncio.Transport):
                 self._process.call_soon(self.protocol.connection_lost, error)
 
     def _take(self, data: bytes) -> None:
-        """Hand bytes to the protocol, in its turn."""
+        """Pass bytes to the protocol, as an event of the process."""
         if data:
             self._received.append(data)
         if self.protocol is None:  # not accepted yet
@@ -388,5 +388,5 @@ class SimTransport(asyncio.Transport):
 
 
 def _api_key(frame: bytes) -> int:
-    """The API key of a request; of a response, which has its correlation id there, 0."""
+    """The API key of a request. A response has its correlation id in that place, which gives 0."""
     return int.from_bytes(frame[4:6], "big")

@@ -1,6 +1,6 @@
 """A broker of the simulation: the production `Broker` in a simulated process and machine.
 
-The disk and the clock's errors are the node's; a process is one life of it.
+The disk and the clock's errors belong to the node; a process is one run of it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ BASE_CONFIG: Final = {
     "replica.high.watermark.checkpoint.interval.ms": "700",
     "log.retention.check.interval.ms": "500",
     "log.cleaner.dedupe.buffer.size": "1048576",
-    "log.cleaner.backoff.ms": "600000",  # checkers know whether a plan compacts
+    "log.cleaner.backoff.ms": "600000",  # checkers rely on the plan for compaction
     "replica.lag.time.max.ms": "1500",
     "replica.fetch.wait.max.ms": "400",
     "replica.fetch.backoff.ms": "100",
@@ -76,7 +76,7 @@ BASE_CONFIG: Final = {
 
 
 class NodeClock:
-    """The simulation's time, off by what this machine's clocks are off, and as fast as they are."""
+    """The simulation's time with the offset and the speed of this machine's clocks."""
 
     def __init__(self, node: Node, booted_ms: int) -> None:
         self._node = node
@@ -90,12 +90,12 @@ class NodeClock:
 
 
 def rack_of(broker_id: int) -> str:
-    """The rack of a broker: each has its own."""
+    """The rack of a broker, which has no other brokers."""
     return f"rack{broker_id}"
 
 
 class WorldRandom:
-    """Production's chance out of the simulation's one source."""
+    """Production's random numbers, from the simulation's one source."""
 
     def __init__(self, world: World) -> None:
         self._random = world.random
@@ -108,7 +108,7 @@ class WorldRandom:
 
 
 class Unhindered:
-    """Suspends the faults of a node's disk. (A context manager by a generator took 3 % of the time
+    """Suspends the faults of a node's disk. (A generator-based context manager took 3 % of the time
     of a seed.)"""
 
     __slots__ = ("_flip", "_left", "_node")
@@ -126,7 +126,7 @@ class Unhindered:
 
 
 class Node:
-    """Fixed: id, host, disk. `broker` and `process` are those of the current life, or None."""
+    """Fixed: id, host, disk. `broker` and `process` are those of the current run, or None."""
 
     def __init__(self, world: World, broker_id: int, config: dict[str, str]) -> None:
         self.broker_id = broker_id
@@ -149,11 +149,11 @@ class Node:
         self._stale: SimProcess | None = None
 
     def elapsed_ms(self) -> int:
-        """The time since the simulation began, as this machine counts it."""
+        """The time since the simulation began, by this machine's clock."""
         return self._world.events.now_us * (1000 + self.drift_permille) // 1_000_000
 
     def wall_ms(self) -> int:
-        """The time of day, as this machine has it."""
+        """The time of day, by this machine's clock."""
         return WALL_EPOCH_MS + self.wall_ahead_ms + self.elapsed_ms()
 
     @property
@@ -166,12 +166,12 @@ class Node:
 
     @property
     def built(self) -> Broker | None:
-        """The broker, from when its parts are there until its process ends."""
+        """The broker, from the creation of its parts until its process ends."""
         return self.broker if hasattr(self.broker, "controller") else None
 
     @property
     def acting_controller(self) -> Controller | None:
-        """This broker's controller while it believes to be the cluster's."""
+        """This broker's controller while it acts as the cluster's."""
         built = self.built
         controller = None if built is None else built.controller.controller
         return controller if controller is not None and controller.is_active else None
@@ -197,13 +197,13 @@ class Node:
         return 0 < self.faulty_disk.fail_at <= self.faulty_disk.changes
 
     def unhindered(self) -> Unhindered:
-        """Read its disk without the faults that the broker has: checkers are not the broker."""
+        """Read its disk without the broker's faults, which do not apply to checkers."""
         return Unhindered(self)
 
-    # lives
+    # runs
 
     def start(self) -> None:
-        """Begin a life."""
+        """Begin a run."""
         if self.is_up:
             return
         world = self._world
@@ -264,7 +264,7 @@ class Node:
         return over_zookeeper(client)
 
     def stop(self) -> None:
-        """SIGTERM: a controlled shutdown, then a clean end."""
+        """Send SIGTERM: a controlled shutdown, then a clean end."""
         broker = self.broker
         if broker is None or not self.is_serving:
             return
@@ -280,12 +280,12 @@ class Node:
         self._spawn(work())
 
     def exit(self) -> None:
-        """The process ends by itself; somebody starts it again."""
+        """End the process by itself; it is started again later."""
         self.end_process(says_goodbye=True)
         self._world.events.after(_START_AGAIN_US, self.start)
 
     def kill(self) -> None:
-        """kill -9: what was written stays."""
+        """Kill the process as kill -9 does: written data stays."""
         self.end_process(says_goodbye=True)
 
     def cut_power(self, seed: int) -> None:
@@ -294,14 +294,14 @@ class Node:
         if process is not None:
             self.end_process(says_goodbye=False)
             self._world.network.powered_off[self.host] = None
-            # Whoever still believes in the old connections learns when the machine is back.
+            # Peers with old connections are notified when the machine is back.
             self._lives.append(process)
             self._stale = process
         self.disk.crash(seed)
         self.last_power_cut_us = self._world.events.now_us
 
     def power_on(self) -> None:
-        """Boot: old connections are unknown here, which their other ends now learn."""
+        """Boot. The other ends of old connections are notified now."""
         self.start()
         if self._stale is not None:
             self._world.network.reset_all(self._stale)

@@ -10,20 +10,27 @@ from tests.simulation.events import SECOND_US
 
 @dataclass(slots=True)
 class Plan:
-    """`fragile` is the broker whose power may be cut alone; weights say which faults are likely.
+    """The choices of a seed. The weights are the relative probabilities of the faults.
 
-    `transactional_ids`: how many write to the ledger, each claimed by `rivals` live producers;
-    `transforms`: records are copied by consume-transform-produce. `verifies`: partitions ask the
-    coordinator before a transaction begins there (KIP-890), without which Kafka accepts batches
-    that come late. `bumps_epochs`: producers have transaction version 2. `compacts`: there is a
-    compacted topic. `static_members`: those of the classic group have instance ids; `consumers`:
-    how many members the consumer group has (KIP-848), and `sharers` the share group (KIP-932).
-    `pipelines`: a producer has five batches under way. `retains`: there is a topic with little
-    retention. `reads_nearby`: readers ask for the replica in their rack (KIP-392). `forgets`: a
-    group's offsets expire. `throttles`: clients have quotas, and replicas and moves between
-    directories are throttled. `drifts`: clocks run at different speeds. `flip_one_in`: a bit of a
-    batch is flipped in so many writes to the network. `caps_transactions`: transaction version 2 is
-    switched off.
+    - `fragile`: the broker whose power may be cut alone.
+    - `transactional_ids`: the number of ids that write to the ledger, each used by `rivals` live
+      producers.
+    - `transforms`: records are copied by consume-transform-produce.
+    - `verifies`: partitions send a request to the coordinator before a transaction begins there
+      (KIP-890), without which Kafka accepts late batches.
+    - `bumps_epochs`: producers have transaction version 2.
+    - `caps_transactions`: transaction version 2 is switched off.
+    - `compacts`: a topic is compacted.
+    - `static_members`: the members of the classic group have instance ids.
+    - `consumers`: the number of members of the consumer group (KIP-848).
+    - `sharers`: the number of members of the share group (KIP-932).
+    - `pipelines`: a producer has five batches in flight.
+    - `retains`: a topic has a short retention.
+    - `reads_nearby`: readers prefer the replica in their rack (KIP-392).
+    - `forgets`: a group's offsets expire.
+    - `throttles`: clients have quotas, and replicas and moves between directories are throttled.
+    - `drifts`: clocks run at different speeds.
+    - `flip_one_in`: a bit of a batch is flipped in one of this many writes to the network.
     """
 
     brokers: int = 3
@@ -56,7 +63,7 @@ class Plan:
 
     @property
     def has_other_topics(self) -> bool:
-        """Whether topics are deleted or grown that nobody writes to."""
+        """Whether topics are deleted or grown that no client writes to."""
         return not self.weights.keys().isdisjoint(_OF_OTHER_TOPICS)
 
     @property
@@ -66,7 +73,7 @@ class Plan:
 
     @property
     def trims(self) -> bool:
-        """Whether there is a topic whose records are deleted on request."""
+        """Whether a topic's records are deleted on request."""
         return not self.weights.keys().isdisjoint(_OF_TRIMMED)
 
 
@@ -144,7 +151,7 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def plan_of(random: Random) -> Plan:
-    """A plan by chance: most seeds have some of the faults only, so that these come together."""
+    """Draw a plan. Most seeds have only some of the faults, so that these coincide."""
     brokers = random.choice((3, 3, 4, 4, 5))
     plan = Plan(
         brokers=brokers,
@@ -175,7 +182,7 @@ def plan_of(random: Random) -> Plan:
     if random.random() < 0.3:
         plan.config["num.replica.fetchers"] = "2"
     if random.random() < 0.3:
-        plan.config["replica.lag.time.max.ms"] = "600"  # ISRs that hardly ever rest
+        plan.config["replica.lag.time.max.ms"] = "600"  # ISRs change almost all the time
     _draw_transactions(plan, random)
     plan.compacts = random.random() < 0.2 or not plan.weights.keys().isdisjoint(_OF_TABLE)
     plan.static_members = random.random() < 0.4

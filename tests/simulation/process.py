@@ -1,8 +1,8 @@
 """A simulated process: an asyncio loop without a selector, whose time is the simulation's.
 
 Production code runs on it unchanged: tasks, timers, connections and the threads of `to_thread` are
-events of the one queue. A process can be paused (what is due waits) and killed (nothing of it ever
-runs again; its objects are kept, so that no destructor runs at a moment that chance decides).
+events of the one queue. A process can be paused, so that its due events wait, or killed. A killed
+process never runs again. Its objects are kept, so that no destructor runs at a random moment.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def _is_flush(func: Callable[..., Any]) -> bool:
 
 
 class Killed(BaseException):
-    """The process has ended, in the middle of what it did."""
+    """Raised when the process has ended in the middle of a step."""
 
 
 class SimProcess(asyncio.AbstractEventLoop):
-    """One process on a host. `on_fault(error, what)` hears of exceptions that nobody caught."""
+    """One process on a host. `on_fault(error, what)` is called with uncaught exceptions."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class SimProcess(asyncio.AbstractEventLoop):
         self._held: deque[asyncio.Handle] = deque()
         self._tasks: list[asyncio.Task[Any]] = []
 
-    # what the simulation does with it
+    # interface of the simulation
 
     def run(self, handle: asyncio.Handle) -> None:
-        """Run what is due, unless this process is dead or paused."""
+        """Run a due event, unless this process is dead or paused."""
         if self.is_paused:
             self._held.append(handle)
         elif not self.is_dead and not handle._cancelled:
@@ -75,24 +75,24 @@ class SimProcess(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(None)
 
     def pause(self) -> None:
-        """SIGSTOP."""
+        """Stop the process, as SIGSTOP does."""
         self.is_paused = True
 
     def resume(self) -> None:
-        """SIGCONT: what was due meanwhile is done now, in its order."""
+        """Continue the process, as SIGCONT does. Events that became due meanwhile run in order."""
         self.is_paused = False
         while self._held:
             self.events.soon(self._held.popleft())
 
     def kill(self) -> None:
-        """Nothing of this process runs any more; the network is told by `Network.host_down`."""
+        """End the process. Its connections end in `Network.process_ended`."""
         self.is_dead = True
         self.is_paused = False
         self._held.clear()
         for task in self._tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
 
-    # asyncio's side
+    # interface of asyncio
 
     def time(self) -> float:
         return self.events.now_us / 1e6
@@ -136,7 +136,7 @@ class SimProcess(asyncio.AbstractEventLoop):
         return timer
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """A cancelled timer stays queued and does nothing."""
+        """Do nothing: a cancelled timer stays queued and has no effect."""
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)

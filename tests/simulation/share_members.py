@@ -1,6 +1,6 @@
 """Members of a share group (KIP-932), which fetch, accept, release, reject, or hold for too long.
 
-`tests/harness/faults/share_anomalies` judges their deliveries and acknowledgements.
+`tests/harness/faults/share_anomalies` checks their deliveries and acknowledgements.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ _REJECTS: Final = 0.05
 
 
 class _Fetch(NamedTuple):
-    """When a fetch was sent, and the leader epoch that its broker led each partition in by then."""
+    """The time of a fetch request, and the leader epoch in which its broker led each partition."""
 
     at: float
     epochs: list[int]
 
 
 class Sharing:
-    """State that the members of the group share. `nothing_more` says whether all is written.
+    """State that the members of the group share. `nothing_more()` is true when all is written.
 
     One member at a time begins the group (`is_beginning`). An AlterShareGroupOffsets that finds the
-    group empty may take effect late, as in Kafka: the records of who has joined meanwhile are
-    delivered again. After another one that came later it has no effect: its state epoch is over.
+    group empty may take effect late, as in Kafka: the records of members that have joined meanwhile
+    are delivered again. It has no effect after a later one, because its state epoch is over.
     """
 
     def __init__(self, nothing_more: Callable[[], bool]) -> None:
@@ -77,14 +77,14 @@ class Sharing:
 
 
 class ShareMember(GroupClient):
-    """One member; it leaves or dies now and then, and comes back under another id."""
+    """A member that leaves or dies at times, and comes back under another id."""
 
     def __init__(
         self, world: World, cluster: Cluster, host: str, topic: str, sharing: Sharing
     ) -> None:
         self._sharing = sharing
         self._assigned: list[int] = []
-        self._sessions: dict[int, int] = {}  # the next epoch of each broker's
+        self._sessions: dict[int, int] = {}  # the next session epoch, by broker
         super().__init__(world, cluster.history, host, GROUP, topic, cluster.plan.partitions)
 
     async def run(self) -> None:
@@ -106,7 +106,7 @@ class ShareMember(GroupClient):
         self.is_done = True
 
     async def _begin_alone(self) -> None:
-        """Begin the group, unless another member does: then nobody joins yet."""
+        """Begin the group, unless another member does so: until then no member may join."""
         sharing = self._sharing
         if sharing.is_beginning:
             raise Refused("another member begins the group")
@@ -117,7 +117,7 @@ class ShareMember(GroupClient):
             sharing.is_beginning = False
 
     async def _begin(self) -> None:
-        """The group has no member yet: it begins with the first records."""
+        """Begin a group without members at the first records."""
         rows = [
             alter_share_group_offsets.AlterShareGroupOffsetsRequestPartition(
                 partition_index=partition, start_offset=0
@@ -136,7 +136,7 @@ class ShareMember(GroupClient):
         self._sharing.is_begun = len(codes) == self.partitions
 
     async def _end(self) -> None:
-        """Leave, or die: who comes back is somebody else."""
+        """Leave or die. The member returns under another id."""
         self.world.counts["sharers that ended"] += 1
         member_id, self.member_id = self.member_id, ""
         if member_id and self.world.random.random() < 0.5:
@@ -175,7 +175,7 @@ class ShareMember(GroupClient):
                 raise Refused(ErrorCode(code).name)
 
     async def _share(self, partition: int) -> None:
-        """Fetch what the leader of a partition gives, and acknowledge it."""
+        """Fetch the records that the leader of a partition delivers, and acknowledge them."""
         leader = await self.leader(self.topic, partition)
         topic = share_fetch.FetchTopic(
             topic_id=self.topic_id(self.topic),
@@ -194,7 +194,7 @@ class ShareMember(GroupClient):
         epochs = [self._epoch(leader, index) for index in range(self.partitions)]
         asked = _Fetch(self.world.events.now_us / 1e6, epochs)
         response = await self._in_session(leader, request)
-        # All of them have come: one that is acknowledged after others was not delivered later.
+        # All have arrived. A record that is acknowledged after others was not delivered later.
         found = [
             (row, self._deliveries(row))
             for topic in response.responses
@@ -206,11 +206,11 @@ class ShareMember(GroupClient):
             await self._acknowledge(leader, row, deliveries, asked)
 
     def _epoch(self, leader: int, partition: int) -> int:
-        """The leader epoch that a broker leads a partition in, or has led it in last."""
+        """The leader epoch in which a broker leads a partition, or has led it last."""
         return self.history.epoch_led(leader, TopicPartition(self.topic, partition))
 
     async def _in_session(self, leader: int, request: Any) -> Any:
-        """The answer to the next request of the session with a broker; after an error it is another
+        """The response to the next request of the session with a broker. An error ends the
         session."""
         request.share_session_epoch = self._sessions.pop(leader, 0)
         response = await self.node(leader).request(request, _VERSION)
@@ -219,8 +219,8 @@ class ShareMember(GroupClient):
         return response
 
     def _deliveries(self, row: share_fetch.PartitionData) -> list[Delivery]:
-        """The acquired records, each with the acknowledgement that it will get. A record that came
-        damaged, or with others that did, has been delivered too, and counts at its broker."""
+        """The acquired records, each with its later acknowledgement. A record that arrived damaged,
+        or with damaged ones, counts as delivered too, as at its broker."""
         at = self.world.events.now_us / 1e6
         found = [
             Delivery(
@@ -239,7 +239,7 @@ class ShareMember(GroupClient):
     def _check_records(
         self, row: share_fetch.PartitionData, deliveries: Iterable[Delivery]
     ) -> None:
-        """Require that the acquired records came whole."""
+        """Check that the acquired records arrived whole."""
         records = self.checked(bytes(row.records or b""))
         there = {record.offset for record in iter_records(records)}
         wanted = {delivery.place.offset for delivery in deliveries}
@@ -291,7 +291,7 @@ class ShareMember(GroupClient):
         )
         [answer] = (p for topic in response.responses for p in topic.partitions)
         answered = self.world.events.now_us / 1e6
-        # The leader knows of no lock of another epoch, and confirms what is done without looking.
+        # The leader has no locks of another epoch, and confirms old acknowledgements unchecked.
         index = row.partition_index
         is_same_leadership = self._epoch(leader, index) == asked.epochs[index]
         for delivery in by_offset.values():
@@ -300,7 +300,7 @@ class ShareMember(GroupClient):
                 delivery.asked = asked.at
 
     async def _has_nothing_left(self) -> bool:
-        """Whether every record is behind the group."""
+        """Whether the group has completed all records."""
         wanted = describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup(
             group_id=GROUP, topics=None
         )

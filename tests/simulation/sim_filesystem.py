@@ -1,14 +1,14 @@
 """A disk in memory that can lose power.
 
-What is written is seen at once, and is only safe after an fsync, as on a journaling file system:
+Written data is visible at once, and safe only after an fsync, as on a journaling file system:
 
-- data: each write or truncate of a file waits until an fsync of that file; a crash keeps, drops or
-  tears each waiting one by itself, so that holes are zeros, or drops those at the end and no other;
-- names: creations, renames and removals wait in one journal, which any fsync commits whole; a crash
-  keeps a prefix of it.
+- Data: each write or truncate of a file waits until an fsync of that file. A crash keeps, drops or
+  tears each waiting one separately, so that holes are zeros, or it drops only the last ones.
+- Names: creations, renames and removals wait in one journal, which any fsync commits whole. A
+  crash keeps a prefix of it.
 
-A file's time is the machine's when it was written last. One bit at a time may be read wrong
-(`flip`), until the process that reads it ends.
+A file's time is the machine's at its last write. One bit at a time may be read wrong (`flip`),
+until the reading process ends.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IN_ORDER = 0.3
 
 @dataclass(eq=False)
 class _Inode:
-    """`data` is what readers see; a crash leaves `durable` and what it spares of `waiting`."""
+    """`data` is the readers' view; a crash leaves `durable` and some of `waiting`."""
 
     data: bytearray = field(default_factory=bytearray)
     durable: bytes = b""
@@ -39,7 +39,7 @@ class _Inode:
 
     @property
     def may_grow_back(self) -> bool:
-        """Whether a truncation waits that took something away."""
+        """Whether a truncation waits that removed data."""
         end = len(self.durable)
         for position, data in self.waiting:
             if data is None and position < end:
@@ -50,7 +50,7 @@ class _Inode:
 
 @dataclass(frozen=True)
 class Flip:
-    """A bit that is read wrong: `mask` has it, in the byte at `position`."""
+    """A bit that is read wrong: `mask` selects it in the byte at `position`."""
 
     inode: _Inode
     position: int
@@ -58,7 +58,7 @@ class Flip:
 
 
 class SimFile:
-    """An open file; it outlives its name, as on POSIX."""
+    """An open file. It outlives its name, as on POSIX."""
 
     def __init__(self, disk: SimFileSystem, inode: _Inode, path: str) -> None:
         self._disk = disk
@@ -262,32 +262,32 @@ class SimFileSystem:
         ]
 
     def first_unsynced(self, path: str) -> int:
-        """The position from which on a power cut may change a file; its size if it may not."""
+        """The first position at which a power cut may change a file, or else the file's size."""
         inode = self._files[path]
         return min((position for position, _ in inode.waiting), default=len(inode.data))
 
     def durable_content(self, path: str) -> bytes:
-        """The bytes of a file that a power cut is sure to leave, empty if it may be gone."""
+        """The bytes of a file that any power cut leaves, empty if the file may be gone."""
         inode = self._durable_files.get(path)
         return b"" if inode is None else inode.durable
 
     # bits that are read wrong
 
     def paths(self) -> list[str]:
-        """All files."""
+        """The paths of all files."""
         return list(self._files)
 
     def content(self, path: str) -> bytes:
-        """The bytes of a file, without a bit that is read wrong."""
+        """The bytes of a file, without read errors."""
         return bytes(self._files[path].data)
 
     def flip_bit(self, path: str, position: int, bit: int) -> Flip:
-        """From now on a bit of a file is read wrong."""
+        """Flip a bit in all later reads of a file."""
         self.flip = Flip(self._files[path], position, 1 << bit)
         return self.flip
 
     def rot(self, path: str, position: int, bit: int) -> None:
-        """A bit of a file is wrong, for good."""
+        """Flip a bit of a file permanently."""
         inode = self._files[path]
         durable = bytearray(inode.durable)
         for content in (inode.data, durable):
@@ -298,12 +298,12 @@ class SimFileSystem:
     # the process ends, the power is cut
 
     def process_ended(self) -> None:
-        """The locks of a killed process go with it; the system keeps what it wrote."""
+        """Release the locks of a killed process; the system keeps its writes."""
         self._locked.clear()
         self.flip = None
 
     def crash(self, seed: int) -> None:
-        """Lose what was not synced: the same seed loses the same things."""
+        """Lose unsynced data: the same seed loses the same data."""
         chance = random.Random(seed)
         for step in self._journal[: chance.randint(0, len(self._journal))]:
             step(self._durable_files, self._durable_dirs)
@@ -339,7 +339,7 @@ def _after_crash(inode: _Inode, chance: random.Random) -> bytearray:
 
 
 class _LockFile(SimFile):
-    """Closing it lets go of the lock."""
+    """An open lock file, which releases its lock when it is closed."""
 
     def close(self) -> None:
         super().close()

@@ -1,8 +1,9 @@
-"""One seed, from the first broker's start to the verdict.
+"""One run of a seed, from the first broker's start to the outcome.
 
     outcome = simulate(7)
 
-Start, make a topic, let clients work under faults, heal, wait until all has settled, judge.
+A run starts brokers, creates a topic, runs clients under faults, heals, waits until the cluster has
+settled, and calls the checkers.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Outcome:
     simulated_s: float = 0.0
 
     def report(self) -> str:
-        """For a failed seed: the seed, the trace's tail, how to see it again."""
+        """For a failed seed: the seed, the trace's tail, the command that repeats it."""
         return "\n".join(
             [
                 f"seed {self.seed}: {self.violation}",
@@ -86,7 +87,7 @@ class Outcome:
 
 
 class Simulation:
-    """The parts of one run. `plan` is what the seed chooses unless it is given."""
+    """The parts of one run. The seed draws `plan` unless it is given."""
 
     def __init__(
         self,
@@ -122,18 +123,18 @@ class Simulation:
         self.committed_readers: list[CommittedReader] = []
 
     def run(self) -> None:
-        """Raises Violation."""
+        """Run all steps. Raises Violation."""
         self.start()
         self._work()
         self._settle()
         self._drain()
-        # What an administrator no longer waited for may have been done meanwhile: a move begun.
+        # Changes that the administrator no longer waited for, such as a move, may have begun.
         self._until(lambda: not self.cluster.unsettled(), _SETTLE_LIMIT_US)
         for checker in self.cluster.checkers:
             checker.on_end()
 
     def end(self) -> None:
-        """No process runs any more."""
+        """End all processes."""
         for node in self.world.nodes.values():
             node.end_process(says_goodbye=False)
         for process in self.world.processes:
@@ -152,7 +153,7 @@ class Simulation:
         return False
 
     def start(self) -> None:
-        """Brokers, a topic, clients."""
+        """Start the brokers, create the topics, start the clients."""
         world = self.world
         for node in world.nodes.values():
             node.start()
@@ -188,7 +189,7 @@ class Simulation:
             ]
 
     def _start_groups(self) -> None:
-        """A group without members, one of the classic protocol, perhaps one of the other."""
+        """Start a group without members, a classic group, perhaps a group of the new protocol."""
         world, history, plan = self.world, self.cluster.history, self.plan
         self.group_clients.append(Committer(world, history, "g0", "billing", TOPIC))
         for i in range(1, 1 + _GROUP_MEMBERS):
@@ -208,7 +209,7 @@ class Simulation:
             ]
 
     def _start_transactions(self) -> None:
-        """Producers of each transactional id, and readers of what they commit."""
+        """Start producers of each transactional id, and readers of the committed records."""
         world, history, plan = self.world, self.cluster.history, self.plan
         claims = ledger_claims(
             plan.transactional_ids, plan.rivals, plan.verifies, plan.bumps_epochs
@@ -235,7 +236,7 @@ class Simulation:
         self.faults.stop()
 
     def _settle(self) -> None:
-        """Clients finish what they had begun; the cluster heals."""
+        """Wait until the clients have finished their work and the cluster has healed."""
         workers: list[Client] = [
             *self.producers, *self.group_clients, *self.forgetters, *self.consumers,
             *self.sharers, *self.transactional,
@@ -256,13 +257,13 @@ class Simulation:
             self.cluster.never_settled = self.cluster.unsettled()
         elif not is_settled():
             self._until(is_settled, _EXCUSED_LIMIT_US)
-        excused = (*self._excused(), Committer, Member)  # classic ones
+        excused = (*self._excused(), Committer, Member)  # the classic groups' clients
         for worker in workers:
             if not (worker.is_done or isinstance(worker, excused)):
                 self._stuck(worker, "which produces, or shares a topic")
 
     def _excused(self) -> tuple[type[Client], ...]:
-        """Clients that may wait for ever for what is lost."""
+        """Clients that may wait for ever for lost state."""
         excused: tuple[type[Client], ...] = ()
         if self._lost_of_transactions():
             excused += (TransactionalClient,)
@@ -271,8 +272,8 @@ class Simulation:
         return excused
 
     def _lost_of_transactions(self) -> bool:
-        """Whether the coordinator, or what it waits for, lost something that the rules allow. Then
-        what it waits for may never come."""
+        """Whether the coordinator's log, or another log that it depends on, had an allowed loss.
+        The coordinator may then wait for ever."""
         history = self.cluster.history
         touched = (LEDGER, COPIES, GROUP_METADATA_TOPIC)
         return history.lost_of_coordinator or any(at.topic in touched for at in history.losses)
@@ -282,7 +283,7 @@ class Simulation:
         raise Violation("Convergence", f"{client.host}, {what}, is not answered: {why}")
 
     def _drain(self) -> None:
-        """Read everything once more, and ask what was committed."""
+        """Read everything once more, and fetch the committed offsets."""
         world, history = self.world, self.cluster.history
         drains = []
         for partition, reader in enumerate(self.readers):
@@ -315,8 +316,8 @@ class Simulation:
             self._drain_ledger()
 
     def _drain_ledger(self) -> None:
-        """Read what was committed, up to the end: no transaction may be open any more, but where
-        its marker is lost."""
+        """Read the committed records up to the end. No transaction may be open any more, except
+        where its marker is lost."""
         world, history = self.world, self.cluster.history
         readers = []
         for earlier in self.committed_readers:
@@ -360,7 +361,7 @@ class Simulation:
                     await client.pause(50, 100)
 
     def _log_end(self, partition: int, topic: str = TOPIC) -> int:
-        # A broker that was cut off while the partition left it still has a log, which nobody reads.
+        # A broker that was cut off while the partition left it still has a log, without readers.
         wanted = TopicPartition(topic, partition)
         assigned = self.cluster.assignment(wanted) or ()
         ends = [
@@ -372,7 +373,7 @@ class Simulation:
         return max(ends, default=0)
 
     def _log_start(self, wanted: TopicPartition) -> int:
-        """Where the leader's log begins."""
+        """The start of the leader's log."""
         leader = (self.cluster.znode(paths.partition_state(*wanted)) or {}).get("leader")
         starts = [
             hosted.log.log_start_offset
@@ -389,7 +390,7 @@ def simulate(
     echo: Callable[[str], None] | None = None,
     checkers: Sequence[Callable[[Cluster], Checker]] = CHECKERS,
 ) -> Outcome:
-    """Run one seed to its verdict."""
+    """Run one seed to its outcome."""
     with destructors_held_back():
         return _simulate(seed, plan, echo, checkers)
 
@@ -447,12 +448,12 @@ def faults_logged(world: World) -> Iterator[None]:
 
 @contextmanager
 def destructors_held_back() -> Iterator[None]:
-    """No destructor may run at a moment that is not the seed's. They run at the end, when the tasks
-    that were killed in the middle of something complain to nobody."""
+    """Keep destructors from running at moments that the seed does not decide. They run at the end,
+    where the complaints of tasks that were killed in the middle of a step are suppressed."""
     gc.disable()
-    gc.collect()  # what a destructor of the seed before brought back would stay for good
-    # What is there already is nothing to look at in the end, nor later: a worker of pytest has
-    # frozen its modules and tests, which take 2 s of each full collection.
+    gc.collect()  # objects that a destructor of the previous seed revived would stay for good
+    # Existing objects need no collection at the end, or later: a worker of pytest has frozen its
+    # modules and tests, which take 2 s of each full collection.
     gc.freeze()
     complain = sys.unraisablehook
     try:

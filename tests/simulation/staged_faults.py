@@ -1,4 +1,4 @@
-"""Faults of several steps, which lead to states that single ones hardly ever reach."""
+"""Faults of several steps, which lead to states that single faults rarely reach."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _SESSION_IS_OVER_MS: Final = 1700
 
 
 class StagedFaults(FaultTools):
-    """Each is one kind; `faults` has the rest."""
+    """Faults of several steps, one method each; `faults` has the others."""
 
     def cut_client(self) -> bool:
-        """A link between a client and a broker is half open: one direction is cut."""
+        """Cut one direction of a link between a client and a broker."""
         brokers = [node.host for node in self.world.nodes.values()]
         clients = [p.host for p in self.world.processes if not p.is_dead and p.host not in brokers]
         random = self.world.random
@@ -40,12 +40,12 @@ class StagedFaults(FaultTools):
         return self._cut([(pair[0], pair[1])], f"nothing gets from {pair[0]} to {pair[1]}")
 
     def lost_index(self) -> bool:
-        """Some indexes of a broker are lost while it is down, or have a wrong bit from then on."""
+        """Lose some indexes of a broker while it is down, or flip a bit in them permanently."""
         return self._lose_files("indexes", _INDEX, lambda path, size: size < _PREALLOCATED_BYTES)
 
     def lost_snapshot(self) -> bool:
-        """Some files that a broker can make again from batches are lost while it is down, or have a
-        wrong bit from then on."""
+        """Lose some files that a broker can rebuild from batches while it is down, or flip a bit in
+        them permanently."""
         return self._lose_files(
             "snapshots", _DERIVED, lambda path, size: path.endswith(SNAPSHOT_SUFFIX)
         )
@@ -70,7 +70,7 @@ class StagedFaults(FaultTools):
         return self._note(f"{what} of {node.host} are lost or damaged")
 
     def flipped_bit(self) -> bool:
-        """A broker reads one bit of a batch wrong for a while."""
+        """Flip one bit of a batch in a broker's reads for a while."""
         node, random = self._some(), self.world.random
         if node is None or node.disk.flip is not None:
             return False
@@ -82,8 +82,8 @@ class StagedFaults(FaultTools):
         return self._read_wrong(node, path, place)
 
     def misplaced_batch(self) -> bool:
-        """The power of the fragile broker is cut while batches are written, and one of them has a
-        lower base offset from then on. The CRC does not cover it: only the order gives it away."""
+        """Cut the power of the fragile broker while batches are written, and lower the base offset
+        of one of them permanently. The CRC does not cover it: only the order reveals it."""
         node, random = self.world.nodes[self.cluster.plan.fragile], self.world.random
         unsynced = {p: node.disk.first_unsynced(p) for p in node.disk.paths() if _LOG.search(p)}
         if not self.power_cut():
@@ -105,7 +105,7 @@ class StagedFaults(FaultTools):
         return self._note(f"batch {offset} of {path} says that it is batch {offset ^ 1 << bit}")
 
     def newcomer_dies(self) -> bool:
-        """A replica that was just added stands still, and dies before it has caught up."""
+        """Pause a replica that was just added, and kill it before it has caught up."""
         at = self._partition()
         assigned = self.cluster.assignment(at) or ()
         others = [
@@ -124,8 +124,8 @@ class StagedFaults(FaultTools):
         )
 
     def deletion_halts(self) -> bool:
-        """A topic is deleted while one of its brokers is down and another one does not answer the
-        controller, or dies."""
+        """Delete a topic while one of its brokers is down and another one dies, or does not answer
+        the controller."""
         name, controller = self._other_topic(), self._controller()
         topic = self.cluster.znode(paths.topic(name)) if name else None
         if name is None or topic is None or self.admin.is_busy:
@@ -158,7 +158,7 @@ class StagedFaults(FaultTools):
         return self._note(f"kill -9 {gone.host}, until {name} is deleted")
 
     def emptied_log(self) -> bool:
-        """Everything in the trimmed topic is deleted while its leader is alone. A follower that has
+        """Delete all records of the trimmed topic while its leader is alone. A follower that has
         lost its log begins a new one at the leader's log end. The leader loses power at this
         moment, and comes back with a lower log end."""
         plan, at, nodes = self.cluster.plan, TopicPartition(TRIMMED, 0), self.world.nodes
@@ -168,7 +168,7 @@ class StagedFaults(FaultTools):
         if leader is None or not leader.is_serving or not others or self.cluster.dark_us >= 0:
             return False
         if any(node.last_power_cut_us >= 0 for node in nodes.values() if node is not leader):
-            return False  # one broker of a seed has its power cut alone
+            return False  # only one broker of a seed may lose its power alone
         plan.fragile = leader_id
         late = self.world.random.choice(others)
 
@@ -203,7 +203,7 @@ class StagedFaults(FaultTools):
         return self._note(f"kill -9 {' '.join(n.host for n in others)}, until {at} is emptied")
 
     def _kill_later(self, low_ms: int, high_ms: int, node: Node) -> None:
-        """Kill a broker, unless all is over by then."""
+        """Kill a broker, unless all faults have ended by then."""
 
         def kill() -> None:
             if node.is_up and not self._is_over:

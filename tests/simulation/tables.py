@@ -1,4 +1,4 @@
-"""Producer of a compacted topic, with keys that come often, keys that come once, and deletions."""
+"""Producer of a compacted topic: repeated keys, keys that occur once, and deletions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEYS: Final = 4
 
 
 def row_of(value: int) -> tuple[bytes, bytes | None]:
-    """Key and value of the record that stands for a number."""
+    """The key and value of the record that carries a number."""
     key = b"once-%d" % value if value % 10 == 0 else b"often-%d" % (value % _KEYS)
     return key, None if value % 7 == 0 else b"%d" % value
 

@@ -1,4 +1,4 @@
-"""A reader that a quota stops goes on later; a client that ends by an exception is a fault."""
+"""Readers continue after a quota delay; a client that ends by an exception is a fault."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.simulation.world import World
 
 
 def answer(throttle_time_ms: int, *records: bytes) -> fetch.FetchResponse:
-    """A row for each of the records; none if the broker gives none."""
+    """A fetch response with a row for each of the records, without rows if none are given."""
     rows = [fetch.PartitionData(partition_index=0, records=each) for each in records]
     topics = [fetch.FetchableTopicResponse(topic="orders", partitions=rows)] if rows else []
     return fetch.FetchResponse(throttle_time_ms=throttle_time_ms, responses=topics)
 
 
 class Scripted(Reader):
-    """Reads one record of one broker, which gives these answers to fetches, one after the other."""
+    """Reads one record from one broker, which returns these responses to fetches in order."""
 
     def __init__(self, world: World, *answers: fetch.FetchResponse) -> None:
         self.answers = list(answers)
@@ -99,7 +99,7 @@ class FormerLeader(Producer):
 def test_a_gap_at_a_former_leader_is_excused_while_its_session_lives(
     forgets_epochs: bool, is_connected: bool, is_excused: bool
 ) -> None:
-    """And only of a producer that forgets leader epochs; decision 60 is about the others."""
+    """Only gaps of producers that ignore known leader epochs are excused. See decision 60."""
     world, asked = World(0), []
     history = SimHistory(world)
     world.ensemble.was_connected_at = lambda *at: asked.append(at) or is_connected
@@ -111,7 +111,7 @@ def test_a_gap_at_a_former_leader_is_excused_while_its_session_lives(
 
 
 def test_a_client_that_ends_by_an_exception_is_a_fault() -> None:
-    """No quota excuses an answer without a row."""
+    """A response without a row is a fault unless a quota explains it."""
     world = World(0)
     reader = Scripted(world, answer(0), RECORD)
     world.events.run_until(5 * SECOND_US)

@@ -1,4 +1,4 @@
-"""The simulated ensemble, behind production's adapter, does what a real ZooKeeper does."""
+"""The simulated ensemble, behind production's adapter, behaves like a real ZooKeeper."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SimEnsemble:
     def __init__(self) -> None:
         self.world = World(1)
         self.process = self.world.process("client")
-        # Nothing is asked at the beginning of time: a znode of time 0 has none.
+        # Requests start later than time 0, which a znode's stat would show as no time.
         self.world.events.now_us = SECOND_US
 
     async def connect(self) -> KazooZooKeeper:
@@ -44,7 +44,7 @@ class SimEnsemble:
         await client.reconnect()
 
     def run(self, case: Callable[[Any], Awaitable[None]]) -> None:
-        """Run a case to its end, and raise what it raises."""
+        """Run a case to its end, and raise its exception."""
 
         async def work() -> None:
             await case(self)
@@ -72,7 +72,7 @@ def test_a_session_was_connected_at_a_write_after_its_znode_and_is_until_it_is_c
         note()
         await client.create("/changed", b"")
         await client.create("/owned", b"", CreateMode.EPHEMERAL)
-        note()  # it may have been another session's broker that was replaced
+        note()  # the replaced leader may have been a broker of another session
         await client.set("/changed", b"new")
         note()
         sessions.world.ensemble.stop()
@@ -83,7 +83,7 @@ def test_a_session_was_connected_at_a_write_after_its_znode_and_is_until_it_is_c
 
 
 def test_a_write_whose_answer_is_lost_is_asked_for_again() -> None:
-    """It was carried out: the second time finds the first one's node."""
+    """The first request was performed: the second one finds its node."""
 
     async def case(ensemble: SimEnsemble) -> None:
         client = await ensemble.connect()
@@ -115,12 +115,12 @@ def test_a_session_that_is_not_heard_of_expires_and_its_client_is_told() -> None
 
 
 def test_a_write_that_arrives_after_its_session_has_expired_is_not_carried_out() -> None:
-    """An ephemeral of a session that is over would stay for good."""
+    """An ephemeral of an expired session would stay for good."""
 
     async def case(ensemble: SimEnsemble) -> None:
         client = await ensemble.connect()
         creation = asyncio.ensure_future(client.create("/late", b"", CreateMode.EPHEMERAL))
-        await asyncio.sleep(0)  # the request is sent, and not yet there
+        await asyncio.sleep(0)  # the request is sent, and has not arrived
         await ensemble.expire(client)
         with pytest.raises(SessionExpired):
             await creation

@@ -1,4 +1,4 @@
-"""Flipped bits are put where a CRC or the format watches over them."""
+"""Bits are flipped only where a CRC or the format covers them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BATCHES = [build_batch([RecordData(None, b"%d" % i * 20, 5)], base_offset=i) for
 
 
 def sound_batches(records: bytes) -> list[bytes]:
-    """Those that a consumer takes."""
+    """The batches that a consumer accepts."""
     found = []
     for position, header in iter_headers(records):
         validate_crc(records, position, header)
@@ -52,6 +52,6 @@ def test_no_consumer_takes_a_batch_with_a_flipped_bit() -> None:
             taken = sound_batches(flipped)
         except ApiError:
             continue
-        # Its length says that it is longer than what came: a batch that is cut off.
+        # The batch's length exceeds the received bytes: it is cut off.
         assert len(taken) < 3
         assert taken == BATCHES[: len(taken)], seed

@@ -1,4 +1,4 @@
-"""An allowed loss excuses what was lost, and nothing else."""
+"""An allowed loss excuses the lost records, and no others."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def history() -> SimHistory:
         (10, Answer(4, BEFORE), True),
         (14, Answer(4, BEFORE), True),
         (9, Answer(4, AFTER), False),
-        (20, Answer(4, AFTER), True),  # a leader that was replaced goes on for a while
+        (20, Answer(4, AFTER), True),  # a replaced leader goes on for a while
         (10, Answer(5, AFTER), False),
         (14, Answer(6, AFTER), False),
-        (12, Answer(5, BEFORE), True),  # the leader of this epoch lost power, and leads on
+        (12, Answer(5, BEFORE), True),  # this epoch's leader lost power and goes on to lead
         (15, Answer(5, BEFORE), False),
     ],
 )
@@ -68,7 +68,7 @@ def test_a_producer_that_misses_something_needs_a_loss_since_its_last_answer(
 
 
 def test_values_sent_anew_may_be_there_twice_after_a_loss(history: SimHistory) -> None:
-    """An unclean leader knew nothing of the producer; the next one had its batch all along."""
+    """An unclean leader has no state of the producer; the next one had its batch all along."""
     consumer = ("r1", Mode.ASSIGN)
     history.out_of_order("orders", 0, Answer(4, BEFORE), [2])
     history.polled(Answer(6, AFTER), "orders", 0, consumer, [(20, 1), (21, 2), (22, 2), (23, 3)])
@@ -92,7 +92,7 @@ def test_commits_of_before_a_loss_do_not_count(history: SimHistory) -> None:
 
 
 def test_the_generations_of_a_group_that_was_removed_begin_anew(history: SimHistory) -> None:
-    """And those of no other one."""
+    """Generations of other groups do not restart."""
     history.has_ended = lambda group: group == "shipping"
     for group in ("shipping", "billing"):
         history.owns(Answer(4, BEFORE), f"{group}/0", 1, "m1")

@@ -1,4 +1,4 @@
-"""Power cuts: what was flushed is there, and the log is a clean prefix of what was sent."""
+"""Power cuts: flushed records survive, and the log is a clean prefix of the sent records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def restart_after_crash(builder: LogBuilder, disk: SimFileSystem, seed: int) -> 
 
 
 def check_prefix(builder: LogBuilder, sent: list[str], flushed: int) -> None:
-    """Offset n holds the n-th value sent, without a gap, and nothing flushed is missing."""
+    """Offset n holds the n-th value sent, without a gap, and no flushed record is missing."""
     log = builder.log
     assert flushed <= log.log_end_offset <= len(sent)
     assert [(r.offset, (r.value or b"").decode()) for r in builder.records()] == [
@@ -35,7 +35,7 @@ def check_prefix(builder: LogBuilder, sent: list[str], flushed: int) -> None:
 
 
 def flush(builder: LogBuilder) -> int:
-    """As the broker does: fsync somewhere, then the recovery point, then its checkpoint."""
+    """Flush as the broker does: fsync, then the recovery point, then its checkpoint."""
     for task in builder.manager.flush_due_logs(builder.clock.now_ms):
         task.fsync()
         task.complete(builder.clock.now_ms)
@@ -87,7 +87,7 @@ def test_flushed_records_survive_any_power_cut(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(15))
 def test_compaction_survives_any_power_cut(seed: int) -> None:
-    """Whatever step of the replacement is cut, the last value of every flushed key is there."""
+    """Whichever step of the replacement is cut, the last value of every flushed key survives."""
     chance = random.Random(seed)
     disk = SimFileSystem()
     builder = LogBuilder(
@@ -130,7 +130,7 @@ def test_compaction_survives_any_power_cut(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_no_power_cut_brings_back_what_was_truncated(seed: int) -> None:
-    """Not even behind batches of the same size that replace some of it."""
+    """They stay gone even behind batches of the same size that replace some of them."""
     chance = random.Random(seed)
     disk = SimFileSystem()
     builder = LogBuilder("/logs", disk, seed=seed)
@@ -151,7 +151,7 @@ def test_no_power_cut_brings_back_what_was_truncated(seed: int) -> None:
 
 
 def test_a_file_is_as_old_as_its_last_write() -> None:
-    """A broker that restarts asks for it: it recalls the batches of logs that are young."""
+    """A restarting broker uses the file's age: it recalls the batches of recently written logs."""
     clock = ManualClock()
     disk = SimFileSystem(lambda: clock.now_ms)
     builder = LogBuilder("/logs", disk, clock=clock)
@@ -167,11 +167,11 @@ def test_a_file_is_as_old_as_its_last_write() -> None:
 
 
 class _PowerCut(Exception):
-    """The machine is off: nothing after this reaches the disk."""
+    """The power is cut: no later write reaches the disk."""
 
 
 class _Cut:
-    """Makes the n-th change of names from now on a power cut."""
+    """Turns the n-th change of names from now on into a power cut."""
 
     def __init__(self, disk: SimFileSystem, at: int) -> None:
         self._disk = disk
@@ -193,8 +193,8 @@ class _Cut:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_flush_from_before_a_truncation_leaves_the_indexes_to_the_next(seed: int) -> None:
-    """The segment was closed again while an earlier flush was under way, which did not force the
-    new indexes; nor did the next one, and the aborted records came back as committed ones."""
+    """The segment was closed again during an earlier flush, which did not force the new indexes.
+    Neither did the next flush, and the aborted records came back as committed ones."""
     disk = SimFileSystem()
     builder = LogBuilder("/logs", disk).append(count=3).roll()
     log = builder.log
@@ -213,8 +213,8 @@ def test_a_flush_from_before_a_truncation_leaves_the_indexes_to_the_next(seed: i
 
 @pytest.mark.parametrize("at", range(20))
 def test_a_cleaning_that_was_given_up_undoes_no_later_one(at: int) -> None:
-    """Files that could not be removed for lack of a descriptor made a start believe that segments
-    were not replaced yet, whose sources it had removed."""
+    """Files that could not be removed for lack of a descriptor made a start treat segments as not
+    replaced yet, although it had removed their sources."""
     disk = SimFileSystem()
     short = ShortFileSystem(disk)  # type: ignore[arg-type]
     configs = {"cleanup_policy": "compact,delete", "min_cleanable_dirty_ratio": "0"}
@@ -259,8 +259,8 @@ def aborted(disk: SimFileSystem, behind: int = 0) -> LogBuilder:
 def test_a_segment_closed_after_its_flush_knows_what_was_aborted(
     seed: int, rolls_during_flush: bool
 ) -> None:
-    """Recovery reads what was not flushed, and that began with the segment after this one: the
-    aborted records came back as committed ones."""
+    """Recovery reads the unflushed part, which began with the segment after this one: the aborted
+    records came back as committed ones."""
     disk = SimFileSystem()
     builder = aborted(disk)
     handle = builder.log.flush_handle()
@@ -278,7 +278,7 @@ def test_a_segment_closed_after_its_flush_knows_what_was_aborted(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_segment_closed_after_its_flush_forgot_what_was_truncated(seed: int) -> None:
-    """It hid committed records of a producer whose aborted ones were truncated."""
+    """The index hid committed records of a producer whose aborted ones were truncated."""
     disk = SimFileSystem()
     builder = aborted(disk, behind=3)
     builder.roll().append()
@@ -306,7 +306,7 @@ def test_a_segment_closed_after_its_truncation_forgot_what_was_aborted(seed: int
 
 @pytest.mark.parametrize("seed", range(16))
 def test_a_segment_closed_after_its_recovery_knows_what_was_aborted(seed: int) -> None:
-    """Recovery writes the index of aborted transactions again, which was flushed before."""
+    """Recovery rewrites the index of aborted transactions, which was flushed before."""
     disk = SimFileSystem()
     builder = aborted(disk)
     builder.log.flush()
@@ -322,7 +322,7 @@ def test_a_segment_closed_after_its_recovery_knows_what_was_aborted(seed: int) -
 def test_a_segment_closed_after_its_flush_has_no_preallocated_bytes(
     seed: int, rolls_during_flush: bool
 ) -> None:
-    """Consumers and followers met zeros that cannot be batches, and came no further."""
+    """Consumers and followers stopped at zeros that cannot be batches."""
     disk = SimFileSystem()
     builder = LogBuilder(
         "/logs", disk, segment_index_bytes="100", segment_bytes="1000", preallocate="true"
@@ -342,8 +342,8 @@ def test_a_segment_closed_after_its_flush_has_no_preallocated_bytes(
 
 @pytest.mark.parametrize("seed", [34, 39, 147, 179])
 def test_a_segment_closed_after_its_recovery_has_no_entries_of_lost_batches(seed: int) -> None:
-    """A time index that was emptied and written again was as before: a consumer that began at a
-    time missed records."""
+    """A time index that was emptied and rewritten kept its old entries: a consumer that began at
+    a time missed records."""
     disk = SimFileSystem()
     builder = LogBuilder("/logs", disk, segment_index_bytes="48", index_interval_bytes="0")
     for i in range(3):
@@ -370,8 +370,8 @@ _SMALL_INDEXES = {"segment.index.bytes": "100"}
 def test_a_crash_at_the_end_of_a_move_brings_back_no_deleted_records(
     at: int, dirs: tuple[str, str]
 ) -> None:
-    """The checkpoints of the other directory did not have the copy's start and high watermark
-    before it was the log."""
+    """Before the copy became the log, the other directory's checkpoints did not have its start and
+    high watermark."""
     disk = SimFileSystem()
     manager = open_two(disk, dirs)
     log = manager.get_or_create_log(TP, TOPIC_ID, _SMALL_INDEXES, True)
@@ -398,7 +398,7 @@ def test_a_crash_at_the_end_of_a_move_brings_back_no_deleted_records(
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_power_cut_brings_back_a_move_that_was_cancelled(seed: int) -> None:
-    """It went on after the next start, though nobody wanted it any more."""
+    """The cancelled move continued after the next start."""
     disk = SimFileSystem()
     manager = open_two(disk, ("a", "b"))
     source = manager.get_or_create_log(TP, TOPIC_ID, _SMALL_INDEXES, True).log_dir

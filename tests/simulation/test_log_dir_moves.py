@@ -1,4 +1,4 @@
-"""Power cuts while logs move between directories: what was flushed is there, and only once."""
+"""Power cuts while logs move between directories: flushed records survive, exactly once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIGS = {"segment.bytes": "700", "file.delete.delay.ms": "0", "flush.ms": "0"}
 
 
 class Broker:
-    """One log over two directories on a disk that forgets what was not forced to it."""
+    """One log over two directories on a disk that loses unsynced data."""
 
     def __init__(self, seed: int) -> None:
         self.disk = SimFileSystem()
@@ -71,7 +71,7 @@ class Broker:
         self.log.update_high_watermark(self.log.log_end_offset)
 
     def check(self) -> None:
-        """A clean prefix of what was sent, with everything that was flushed."""
+        """Check that the log is a clean prefix of the sent records, with all flushed ones."""
         end = self.log.log_end_offset
         assert self.flushed <= end <= len(self.sent)
         values, offset = [], 0

@@ -1,4 +1,4 @@
-"""A full disk: the n-th change fails, for every n; what was acknowledged is what is recovered."""
+"""A full disk: for every n, the n-th change fails, and recovery finds the acknowledged records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONFIGS = {
 
 
 def workload(builder: LogBuilder, acknowledged: list[str]) -> None:
-    """Some of everything that changes the disk. Stops at the first failure of the directory."""
+    """Perform all kinds of disk changes. Stops at the first failure of the directory."""
     chance = random.Random(5)
     for i in range(STEPS):
         builder.clock.now_ms += 1
@@ -55,7 +55,7 @@ def workload(builder: LogBuilder, acknowledged: list[str]) -> None:
 
 
 def attempts(for_good: bool) -> Iterator[tuple[SimFileSystem, int, list[str], bool]]:
-    """Run the workload with failure number 1, 2, 3 ... until none is met."""
+    """Run the workload with failure number 1, 2, 3 and so on, until no change fails."""
     fail_at = 0
     failed = True
     while failed:
@@ -85,7 +85,7 @@ def test_every_failing_change_leaves_a_log_that_recovers(for_good: bool) -> None
         builder = LogBuilder("/logs", disk, **CONFIGS)
         found = {r.offset: (r.value or b"").decode() for r in builder.records()}
         end = builder.log.log_end_offset
-        # Something that failed after its batch was whole may be there too, but no more than one.
+        # A batch that was written whole before a failure may be found too, but no more than one.
         assert len(acknowledged) <= end <= len(acknowledged) + 1, f"failure {fail_at}"
         for offset in range(builder.log.log_start_offset, min(end, len(acknowledged))):
             expected = acknowledged[offset]

@@ -1,4 +1,4 @@
-"""Random operations on a real log, against a list of records that should be in it."""
+"""Random operations on a real log, compared with a list of the expected records."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Fuzz:
         if self.end == self.start or self.chance.random() < 0.6:
             return
         target = self.chance.randint(self.start, self.end)
-        # A batch goes whole: cut inside one, the log ends where that began.
+        # A cut within a batch removes it whole: the log ends at its base offset.
         self.builder.log.truncate_to(target, self.builder.clock.now_ms)
         for base, end in list(self.batches.items()):
             if end > target:

@@ -1,6 +1,7 @@
-"""The checkers can object: production code that is broken on purpose is found out.
+"""Tests of the checkers: they detect production code that is broken on purpose.
 
-Some of the mutants of `dev/mutate`, on plans that seeds draw; `scripts/mutate` runs them all.
+These are some of the mutants of `dev/mutate`, on plans that seeds draw; `scripts/mutate` runs them
+all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A seed is one course of events: the same trace in every process, whatever its hash seed."""
+"""A seed is deterministic: it has the same trace in every process, whatever its hash seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAM = "import sys; from tests.simulation.simulation import simulate;" \
 
 
 def traces_elsewhere() -> list[str]:
-    """In a process with another hash seed."""
+    """The traces of a process with another hash seed."""
     hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     command = [sys.executable, "-c", PROGRAM, *map(str, SEEDS)]
@@ -38,7 +38,7 @@ def test_a_seed_replays_to_the_same_trace_under_another_hash_seed() -> None:
 
 
 def test_a_seed_that_is_watched_takes_the_same_course() -> None:
-    """The brokers' log lines are formatted then, and a fault of one is a fault of the broker."""
+    """With an echo, the brokers' log lines are formatted, and an error in one is a fault."""
     lines: list[str] = []
     watched = simulate(SEEDS[0], echo=lines.append)
     assert (watched.violation, watched.digest) == ("", simulate(SEEDS[0]).digest)
@@ -46,7 +46,7 @@ def test_a_seed_that_is_watched_takes_the_same_course() -> None:
 
 
 class Objector(Checker):
-    """Objects at the third step of any broker."""
+    """Raises a violation at the third step of any broker."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)

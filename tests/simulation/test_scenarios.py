@@ -1,4 +1,4 @@
-"""Courses of events that once went wrong, each put together by hand."""
+"""Hand-written regression tests of sequences of events that once failed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AT = TopicPartition(TOPIC, 0)
 
 @pytest.fixture
 def simulation() -> Iterator[Simulation]:
-    """Three brokers with a topic, at rest."""
+    """Three brokers with a topic, idle."""
     with destructors_held_back():
         simulation = Simulation(1, Plan(partitions=1, weights={"kill": 1}))
         with faults_logged(simulation.world):
@@ -46,7 +46,7 @@ def run_for(simulation: Simulation, microseconds: int) -> None:
 
 
 def registration(simulation: Simulation, broker_id: int) -> int | None:
-    """The session that holds a broker's znode."""
+    """The session that owns a broker's znode."""
     found = simulation.world.ensemble.tree.nodes.get(paths.broker(broker_id))
     return None if found is None else found.stat.ephemeral_owner
 
@@ -55,7 +55,7 @@ def registration(simulation: Simulation, broker_id: int) -> int | None:
 def test_a_session_that_expires_while_the_broker_rejoins_is_replaced_once(
     simulation: Simulation, delay_us: int
 ) -> None:
-    """Two attempts at once would close each other's sessions, the controller's with them."""
+    """Two concurrent attempts would close each other's sessions, and the controller's too."""
     ensemble = simulation.world.ensemble
     first = registration(simulation, 1)
     assert first is not None
@@ -84,7 +84,7 @@ def thread_times(simulation: Simulation) -> set[int]:
 
 
 def test_threads_that_several_faults_slow_are_quick_again(simulation: Simulation) -> None:
-    """The second one must not take the first one's time for the usual one."""
+    """The second fault must not take the first one's thread time for the default."""
     for _ in range(12):
         assert simulation.faults.slow_disk()
         run_for(simulation, SECOND_US // 5)
@@ -102,7 +102,7 @@ def test_threads_are_quick_when_all_faults_are_over(simulation: Simulation) -> N
 
 
 def test_a_flush_hangs_alone(simulation: Simulation) -> None:
-    """As the broker runs one: else the course that wants it would be about quick disks."""
+    """As the broker runs a flush: otherwise the hung flush fault would test fast disks."""
     process = simulation.world.nodes[1].process
     assert process is not None
     process.flush_us = 1000 * SECOND_US
@@ -124,7 +124,7 @@ def test_a_flush_hangs_alone(simulation: Simulation) -> None:
 
 @pytest.mark.parametrize("point", ["PREPARE_COMMIT was written", "LeaderAndIsr was received"])
 def test_a_broker_ends_right_after_a_step(point: str) -> None:
-    """The others go on from the bytes that it has written or sent."""
+    """The other brokers go on from the bytes that it has written or sent."""
     with destructors_held_back():
         simulate_end_at(point)
 
@@ -156,7 +156,7 @@ def end(node: Node, ended: list[str]) -> None:
 
 @pytest.fixture
 def in_two_directories() -> Iterator[Simulation]:
-    """Three brokers with two log directories and a topic, at rest."""
+    """Three brokers with two log directories and a topic, idle."""
     config = {"log.dirs": TWO_DIRECTORIES}
     with destructors_held_back():
         simulation = Simulation(1, Plan(partitions=1, config=config, weights={"kill": 1}))
@@ -198,7 +198,7 @@ def kill(node: Node) -> NoReturn:
 def test_what_a_leader_commits_in_its_last_step_counts(
     in_two_directories: Simulation, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    """Followers hear of its high watermark, and nobody can ask it for that any more."""
+    """Followers receive its high watermark, and nothing else can read it any more."""
     simulation = in_two_directories
     node, partition = leader_of_topic(simulation)
     assert node.built is not None
@@ -241,8 +241,8 @@ def test_what_a_leader_wrongly_commits_in_its_last_step_is_held_against_the_next
 
 
 def test_one_member_at_a_time_begins_a_share_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another request to begin it, which is under way, would begin it again when some have joined
-    and accepted records."""
+    """Another request to begin the group, still in flight, would begin it again after members have
+    joined and accepted records."""
     begin, under_way, at_once = ShareMember._begin, [], []
 
     async def counted(member: ShareMember) -> None:

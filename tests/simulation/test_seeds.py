@@ -1,4 +1,4 @@
-"""Production brokers under faults out of seeds: every promise of `checkers` holds.
+"""Production brokers under faults drawn from seeds: every guarantee of `checkers` holds.
 
 `scripts/simulate --seeds 20000` runs many more.
 """
@@ -49,7 +49,7 @@ def test_every_promise_is_kept_in_seeds_that_nobody_has_run() -> None:
 
 
 def test_the_seeds_are_no_idle_ones(outcomes: list[Outcome]) -> None:
-    """Every kind of fault happened, and clients were served through it all."""
+    """Every kind of fault happened, and clients were served throughout."""
     counts: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
     few = {kind: counts[kind] for kind in FAULT_KINDS if not counts[kind]}
     assert not few, f"hardly ever: {few}"
@@ -62,7 +62,7 @@ def test_the_seeds_are_no_idle_ones(outcomes: list[Outcome]) -> None:
 
 
 def test_losses_are_rare_and_have_a_reason(outcomes: list[Outcome]) -> None:
-    """Only a minority's disk is ever torn: most seeds must lose nothing at all."""
+    """Only a minority's disk is ever torn, so most seeds must lose no record."""
     lossy = [outcome for outcome in outcomes if outcome.losses]
     assert len(lossy) < len(SEEDS) / 4
     for outcome in lossy:
@@ -92,4 +92,4 @@ RARE = (
     "segments deleted by retention",
     "moves to another directory confirmed",
 )
-FAULT_KINDS = [kind for kind in KINDS if kind != "kill at a point"]  # which counts by its points
+FAULT_KINDS = [kind for kind in KINDS if kind != "kill at a point"]  # counted by its points

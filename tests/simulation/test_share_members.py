@@ -1,5 +1,7 @@
-"""A member of a share group notes what it was delivered when that came, damaged or not, and since
-when it may have been acquired if its lock may have ended on the way."""
+"""Deliveries recorded by a share group member: the time of arrival, damaged or not.
+
+If the lock may have ended in flight, a delivery also has the earliest time of its acquisition.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ COUNT = 3
 
 
 def row(partition: int) -> share_fetch.PartitionData:
-    """One acquired record."""
+    """A partition with one acquired record."""
     return share_fetch.PartitionData(
         partition_index=partition,
         records=build_batch([RecordData(None, b"v", 0)]),
@@ -36,8 +38,8 @@ def row(partition: int) -> share_fetch.PartitionData:
 
 
 class Scripted(ShareMember):
-    """Shares once: is given `rows` after a while, and all its acknowledgements are confirmed. Its
-    broker leads in another epoch by then if it `is_led_anew`."""
+    """Fetches once: receives `rows` after a while, and all its acknowledgements are confirmed. By
+    then its broker leads in another epoch if `is_led_anew`."""
 
     def __init__(
         self,

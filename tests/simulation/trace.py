@@ -12,7 +12,7 @@ _TAIL_LINES: Final = 40
 
 
 class Trace:
-    """`now_us()` stamps; `echo`, if given, gets each readable line as it comes."""
+    """A trace. `now_us()` gives timestamps; `echo`, if given, receives each readable line."""
 
     def __init__(
         self, now_us: Callable[[], int], echo: Callable[[str], None] | None = None
@@ -23,11 +23,11 @@ class Trace:
         self.tail: deque[str] = deque(maxlen=_TAIL_LINES)
 
     def bytes_arrived(self, host: str, data: bytes) -> None:
-        """Bytes of a connection came to a host."""
+        """Record bytes of a connection that arrived at a host."""
         self._hash.update(b"%d %s %d" % (self._now_us(), host.encode(), crc32(data)))
 
     def note(self, who: str, what: str) -> None:
-        """A line: a fault, a change of state, an answer."""
+        """Record a line: a fault, a change of state, a response."""
         line = f"{self._now_us() / 1e6:10.6f} {who:<10} {what}"
         self._hash.update(line.encode())
         self.tail.append(line)

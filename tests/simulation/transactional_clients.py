@@ -1,10 +1,11 @@
-"""Transactional producers of the simulated cluster (KIP-98), of transaction version 2 if the plan
-says so (KIP-890): then brokers add partitions, and each end assigns the next epoch.
+"""Transactional producers of the simulated cluster (KIP-98).
+
+The plan may give them transaction version 2 (KIP-890): then brokers add partitions, and each end
+assigns the next epoch.
 
 Transaction n of a transactional id writes n to each partition of its topic, and commits offset
-n + 1 of its group: what a reader finds must be whole transactions, and the offset that of the last
-of them. Several live producers may claim one id: each fences the one before, which goes on until it
-is refused.
+n + 1 of its group. Readers must find whole transactions, and the offset of the last one. Several
+live producers may use one id: each fences the one before, which goes on until it is refused.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _ENDS_THE_PRODUCER: Final = frozenset(
 
 
 class Fate(Enum):
-    """Outcome of a transaction, as far as its producer knows it."""
+    """Outcome of a transaction, from its producer's responses."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -77,7 +78,7 @@ class Fate(Enum):
 
 @dataclass(slots=True)
 class Deed:
-    """One transaction: when it began, and its fate."""
+    """One transaction: its start time and its outcome."""
 
     begun_us: int
     fate: Fate = Fate.ABORTED
@@ -85,8 +86,9 @@ class Deed:
 
 @dataclass(slots=True)
 class Claim:
-    """A transactional id with what its producers write and commit. `rivals`: how many live
-    producers claim it; `hurries`: they may abort what they have just sent, without an answer."""
+    """A transactional id with the topic, partitions and group of its producers. `rivals` is the
+    number of live producers that use it. With `hurries`, they may abort records that they have just
+    sent, without a response."""
 
     transactional_id: str
     index: int
@@ -103,13 +105,13 @@ class Claim:
         return f"readers-of-{self.transactional_id}"
 
     def next_number(self) -> int:
-        """The number of the next transaction, whoever begins it."""
+        """The number of the next transaction of any producer."""
         self.taken += 1
         return self.index * ID_STEP + self.taken - 1
 
 
 class BeginsAnew(Exception):
-    """This instance cannot go on: another one, with the same transactional id, can."""
+    """Raised if this instance cannot go on. Another one with the same transactional id can."""
 
 
 def _check(code: int) -> None:
@@ -122,8 +124,8 @@ def _check(code: int) -> None:
 
 
 class TransactionalClient(Client):
-    """Claims a transactional id and makes transactions, one after another, until it is fenced; then
-    it claims the id again."""
+    """Uses a transactional id for one transaction after another until it is fenced; then it
+    initializes the id again."""
 
     def __init__(self, world: World, history: SimHistory, host: str, claim: Claim) -> None:
         super().__init__(world, host)
@@ -136,7 +138,7 @@ class TransactionalClient(Client):
         self.spawn(self._run())
 
     async def transaction(self) -> None:
-        """One transaction. Raises BeginsAnew."""
+        """Run one transaction. Raises BeginsAnew."""
         raise AssertionError("a transactional client says what it does")
 
     async def _run(self) -> None:
@@ -148,14 +150,14 @@ class TransactionalClient(Client):
                 while not (self.is_stopping or is_last):
                     await self.transaction()
                     await self.pause(10, 120 * self.claim.rivals)
-                    # As a job does that ends, and runs again.
+                    # Like a job that ends and runs again.
                     is_last = self.claim.rivals > 1 and self.world.random.random() < 0.3
             except BeginsAnew as why:
                 self.world.counts["transactional producers that began anew"] += 1
                 self.world.trace.note(self.host, f"begins anew: {why}")
                 if self.claim.rivals > 1:
                     await self.pause(200, 1200)
-        await self._begin()  # which aborts what the last one left open
+        await self._begin()  # this aborts a transaction that the last one left open
         self.is_done = True
 
     async def until_done(self, step: Callable[[], Awaitable[R]]) -> R:
@@ -168,7 +170,7 @@ class TransactionalClient(Client):
                 await self.pause(40, 120)
 
     async def hesitate(self) -> None:
-        """Be overtaken by a rival, perhaps."""
+        """Pause at times, so that a rival may overtake."""
         if self.claim.rivals > 1 and self.world.random.random() < 0.08:
             await self.pause(150, 900)
 
@@ -187,7 +189,7 @@ class TransactionalClient(Client):
             raise Refused(ErrorCode(code).name)
 
     async def _ask(self, key_type: int, request: Any, version: int) -> Any:
-        """Ask the coordinator of the group (0) or of the transactional id (1)."""
+        """Send a request to the coordinator of the group (0) or of the transactional id (1)."""
         found = self._coordinators.get(key_type)
         if found is None:
             is_transaction = key_type == _TRANSACTION
@@ -222,7 +224,7 @@ class TransactionalClient(Client):
         self._sequences = [0] * self.claim.partitions
 
     async def add_partitions(self) -> None:
-        """All partitions of the topic, to the transaction."""
+        """Add all partitions of the topic to the transaction."""
         if self._is_v2:
             return
         await self.hesitate()
@@ -244,14 +246,14 @@ class TransactionalClient(Client):
         await self.until_done(step)
 
     async def produce(self, partition: int, values: list[int]) -> None:
-        """One batch, which is there afterwards."""
+        """Append one batch, with retries until it is acknowledged."""
         await self.hesitate()
         request = self.batch(partition, values)
         await self.until_done(lambda: self.send(partition, request))
         self._sequences[partition] += len(values)
 
     def batch(self, partition: int, values: list[int]) -> produce_messages.ProduceRequest:
-        """The request that produces them with the next sequence numbers."""
+        """The request that produces the values with the next sequence numbers."""
         records = [RecordData(None, b"%d" % value, 1_700_000_000_000) for value in values]
         batch = build_batch(
             records,
@@ -269,7 +271,7 @@ class TransactionalClient(Client):
         )
 
     async def send(self, partition: int, request: produce_messages.ProduceRequest) -> None:
-        """To the partition's leader."""
+        """Send a request to the partition's leader."""
         leader = await self.leader(self.claim.topic, partition)
         response = await self.node(leader).request(request, 12 if self._is_v2 else 11)
         [answer] = response.responses[0].partition_responses
@@ -277,7 +279,7 @@ class TransactionalClient(Client):
             _check(answer.error_code)
 
     async def commit_offset(self, offset: int) -> None:
-        """The group's offset, as part of the transaction."""
+        """Commit the group's offset as part of the transaction."""
         await self.hesitate()
         name, group = self.claim.transactional_id, self.claim.group
         added = add_offsets_to_txn.AddOffsetsToTxnRequest(
@@ -307,7 +309,7 @@ class TransactionalClient(Client):
         await self.until_done(commit)
 
     async def end(self, commits: bool) -> None:
-        """Commit or abort, until one of it is decided."""
+        """Commit or abort, with retries until it is decided."""
         await self.hesitate()
         request = end_txn.EndTxnRequest(
             transactional_id=self.claim.transactional_id, committed=commits, **self._producer
@@ -364,7 +366,7 @@ class Bookkeeper(TransactionalClient):
             await self.produce(partition, [number])
         await self.commit_offset(number + 1)
         if random.random() < _DAWDLES:
-            await self.pause(900, 2500)  # the coordinator aborts it, perhaps
+            await self.pause(900, 2500)  # the coordinator may abort it
         commits = random.random() < 0.7
         if commits:
             deed.fate = Fate.UNKNOWN
@@ -374,8 +376,8 @@ class Bookkeeper(TransactionalClient):
             self.world.counts["transactions committed"] += 1
 
     async def _abort_in_a_hurry(self, number: int) -> None:
-        """Abort while the batches are on their way, as a client does that shuts down: those that
-        come late belong to no transaction, and must be refused (KIP-890)."""
+        """Abort while the batches are in flight, as a client does that shuts down. Late batches
+        belong to no transaction, and must be refused (KIP-890)."""
         self.world.counts["transactions aborted in a hurry"] += 1
         for partition in range(self.claim.partitions):
             self.spawn(self._send_late(partition, self.batch(partition, [number])))
@@ -391,7 +393,7 @@ class Bookkeeper(TransactionalClient):
 
 
 def ledger_claims(count: int, rivals: int, hurries: bool, is_v2: bool) -> list[Claim]:
-    """Claims of as many transactional ids, all of which write to the ledger."""
+    """Claims of this many transactional ids, all of which write to the ledger."""
     return [
         Claim(f"bookkeeper-{i}", i, LEDGER, PARTITIONS, LEDGER, rivals, hurries, is_v2)
         for i in range(count)

@@ -1,6 +1,6 @@
-"""Consume, transform, produce: records of one topic are copied to another, exactly once.
+"""Consume-transform-produce: records of one topic are copied to another, exactly once.
 
-The offsets of what was read are committed in the transaction that has the copies.
+The offsets of the records that were read are committed in the transaction of their copies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FETCH_BYTES: Final = 800
 
 
 class Transformer(TransactionalClient):
-    """Reads partition 0 of the source from the group's offset on, and copies what it finds."""
+    """Reads partition 0 of the source from the group's offset on, and copies the records."""
 
     async def transaction(self) -> None:
         position = max(await self.committed_offset(), 0)
@@ -36,7 +36,7 @@ class Transformer(TransactionalClient):
             self.world.counts["records copied exactly once"] += len(found)
 
     async def _read(self, position: int) -> list[tuple[int, int]]:
-        """(offset, value) of the next records; empty if there are none now."""
+        """The (offset, value) rows of the next records, possibly empty."""
         source = self.claim.source
         leader = await self.leader(source, 0)
         row = fetch.FetchPartition(
@@ -50,7 +50,7 @@ class Transformer(TransactionalClient):
         )
         answer = await self.fetched(leader, request, 10)
         if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and self.is_stopping:
-            return []  # what it had copied is lost at its source
+            return []  # the records that it had copied are lost at their source
         if answer.error_code != ErrorCode.NONE:
             raise Refused(ErrorCode(answer.error_code).name)
         return [
@@ -61,5 +61,5 @@ class Transformer(TransactionalClient):
 
 
 def copies_claim(source: str, rivals: int, is_v2: bool) -> Claim:
-    """The claim of those that copy `source`."""
+    """The claim of the producers that copy `source`."""
     return Claim("transformer", INDEX, COPIES, 1, source, rivals, is_v2=is_v2)

@@ -1,4 +1,4 @@
-"""One simulated world out of one seed: events, network, ensemble, brokers, and what was seen."""
+"""One simulated world from one seed: events, network, ensemble, brokers and observations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.simulation.trace import Trace
 
 
 class World:
-    """The parts. `random` is the only source of chance; `counts` says what happened how often."""
+    """The parts. `random` is the only source of randomness; `counts` are the numbers of events."""
 
     def __init__(self, seed: int, echo: Callable[[str], None] | None = None) -> None:
         self.seed = seed
@@ -32,8 +32,8 @@ class World:
         self._echo = echo
 
     def process(self, host: str) -> SimProcess:
-        """A new process on a host."""
-        made = SimProcess(  # type: ignore[abstract]  # what nobody calls is left out
+        """Create a process on a host."""
+        made = SimProcess(  # type: ignore[abstract]  # unused methods are left out
             self.events, self.network, host, lambda error, what: self.fault(host, error, what)
         )
         self.processes.append(made)
@@ -41,15 +41,15 @@ class World:
 
     @property
     def is_echoing(self) -> bool:
-        """Whether somebody watches."""
+        """Whether readable lines are echoed."""
         return self._echo is not None
 
     def fault(self, host: str, error: BaseException | None, what: str) -> None:
-        """Production code, or a client, raised what nobody caught."""
+        """Record an uncaught exception of production code or of a client."""
         lines = "" if error is None else "".join(traceback.format_exception(error))
         self.faults.append(f"{host}: {what}\n{lines}")
 
     def log(self, host: str, what: str) -> None:
-        """For who watches; no part of the trace."""
+        """Echo a line that is not part of the trace."""
         if self._echo is not None:
             self._echo(f"{self.events.now_us / 1e6:10.6f} {host:<10}   {what}")
