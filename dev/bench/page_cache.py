@@ -1,8 +1,8 @@
 """Fills free memory with page cache, as on a server that has run for a day.
 
-A virtual machine may give freed memory back to its host. Such a page costs 8 us when it is used
-again: 2 s for each GB of a written log or of a filled heap, in any system. Pages that the kernel
-takes from its page cache do not have this cost.
+A virtual machine may give freed memory back to its host. A page of that memory costs 8 us when it
+is used again: 2 s for each GB of a written log or of a filled heap, in any system. Pages that the
+kernel takes from its page cache do not have this cost.
 """
 
 from __future__ import annotations

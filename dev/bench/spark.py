@@ -104,7 +104,7 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
     if format != READY:
         jobs["write"] = write
     for name, job in jobs.items():
-        job()  # what is compiled or started once
+        job()  # a first run, for one-time compilation and start-up
         spent = [timed(job) for _ in range(runs)]
         found[name] = [median(figures) for figures in zip(*spent, strict=True)]
     found["memory"] = peaks()

@@ -56,7 +56,7 @@ def seconds(command: Sequence[str], env: Mapping[str, str] | None = None) -> flo
 
 
 def compiled(scratch: Path) -> dict[str, str]:
-    """The environment in which Python keeps what it compiled, as pip does when it installs."""
+    """The environment in which Python keeps compiled modules, as pip does when it installs."""
     return {**os.environ, "PYTHONPYCACHEPREFIX": str(scratch / "compiled")}
 
 
@@ -154,7 +154,7 @@ def repeat(small: Path, large: Path) -> None:
     with large.open("wb") as out:
         while out.tell() + len(data) < LARGE_BYTES:
             out.write(data)
-        # A segment of less than 2 GiB in whole batches is what brokers write.
+        # Brokers write segments of less than 2 GiB in whole batches.
         out.write(data[: cut(data, LARGE_BYTES - out.tell())])
 
 

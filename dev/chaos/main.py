@@ -40,7 +40,7 @@ HEAD = ["scenario", "outcome", "date", "version", "machine", "seconds", "acknowl
 
 
 class Outcome(NamedTuple):
-    """Result of a run: its verdict, or the reason why there is none."""
+    """Result of a run: its verdict, or the reason for its absence."""
 
     verdict: Verdict | None
     complaint: str

@@ -136,7 +136,7 @@ def job(system: System, client: Client, count: int) -> Found:
         # A share group does not keep the order.
         check_sequences(sent, sorted(received) if is_share else received)
         check_timestamps(sent, received)
-    # All brokers are back: franz-go's administrator gives up if the first one that it asks is down.
+    # All brokers are back: franz-go's administrator gives up if its first broker is down.
     if is_share:
         committed = _left(servers, group)
         assert committed == dict.fromkeys(range(PARTITIONS), 0), committed

@@ -66,7 +66,7 @@ def apache_cluster() -> Iterator[tuple[list[str], Path]]:
 
 
 def record(say: Callable[[str], None]) -> None:
-    """Run every line through the Java tools, and write what they printed."""
+    """Run every line through the Java tools, and write their output."""
     found = []
     with apache_cluster() as (brokers, scratch):
         servers = ",".join(brokers)

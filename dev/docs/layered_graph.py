@@ -88,7 +88,7 @@ def _width(node: str) -> float:
 
 
 def _across(floor: Mapping[str, int], chains: Mapping[Edge, list[str]]) -> dict[str, float]:
-    """The x of each node and crossing, such that edges are short and cross seldom."""
+    """The x of each node and crossing, chosen so that edges are short and cross seldom."""
     rows: dict[int, list[str]] = {}
     for node, at in floor.items():
         rows.setdefault(at, []).append(node)

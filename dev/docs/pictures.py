@@ -48,7 +48,7 @@ def packages() -> str:
 
 
 def rooms() -> str:
-    """The rooms of the server and what they import, from the imports in the code."""
+    """The server's subpackages and their imports, from the code."""
     edges: dict[str, set[str]] = {room: set() for room in layers.ROOMS}
     for path, targets in layers.graph().items():
         if (room := layers.room_of(path)) in edges:

@@ -240,7 +240,7 @@ class _Maker:
         return self.struct(item, path)
 
     def huge_array(self, item: Any, path: tuple[str, ...]) -> bytes:
-        """As many elements as there is room for, made of the bytes of one or a few."""
+        """As many elements as fit, made of the bytes of one or a few."""
         if self.shape == "different rows":
             made = self.different(item, path)
             if made is not None:
@@ -251,7 +251,7 @@ class _Maker:
         return self.length("i", times * len(few)) + together * times
 
     def different(self, item: Any, path: tuple[str, ...]) -> bytes | None:
-        """Elements that differ in one value; None if there is none to differ in."""
+        """Elements that differ in one value; None if no value can differ."""
         self.is_marking = True
         one = self.element(item, path)
         self.is_marking = False

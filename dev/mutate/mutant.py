@@ -19,7 +19,7 @@ class Misfit(Exception):
 class Mutant(NamedTuple):
     """One edit of one file.
 
-    `loses` is what users lose by it. `equivalent` is the reason why the edit has no visible
+    `loses` is the loss to users. `equivalent` is the reason why the edit has no visible
     effect: another rule guarantees the same. `tests` are the tests that catch it, where seeds
     rarely reach the code.
     """

@@ -1,4 +1,4 @@
-"""The page of mutants: what each breaks, after how many seeds it was caught, and by which check."""
+"""The page of mutants: the effect of each, the number of seeds until it was caught, the check."""
 
 from __future__ import annotations
 

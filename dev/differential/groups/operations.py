@@ -162,7 +162,7 @@ def sequence(seed: int) -> tuple[Operation, ...]:
 
 
 def readings() -> tuple[Operation, ...]:
-    """Operations that read everything of a group, and end what its transaction has left open."""
+    """Operations that read everything of a group, and end its open transaction."""
     return (
         *(Describe(5), ListStates(4, ()), FetchOffsets(7, None, is_stable=False)),
         *(FetchOffsets(8, None, is_stable=True), EndTransaction(is_commit=True)),
