@@ -121,7 +121,7 @@ class ConsumerShell(GroupShell):
         return group
 
     def group_is_known(self) -> bool:
-        """Whether there is a consumer group."""
+        """Whether the consumer group exists."""
         group = self.coordinator._core.registry.find("g")
         return group is not None and group.consumer is not None
 
@@ -293,7 +293,7 @@ class FakeClassicMember:
             self.member_id = result.member_id
             self._join()
         elif result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-            self.generation_id = -1  # it joins again, with what it has
+            self.generation_id = -1  # it joins again, with its present partitions
         elif result.error is not ErrorCode.NONE:
             self._refused(result.error)
         elif isinstance(result, JoinGroupResult):

@@ -114,7 +114,7 @@ class Broker:
         self.start()
 
     def die(self) -> None:
-        """End the session; what is queued is lost with the process."""
+        """End the session; queued events are lost with the process."""
         self.dies_after = None
         self.cluster.server.end_session(self.zookeeper.session_id)
         self.events.clear()

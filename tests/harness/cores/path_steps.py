@@ -233,7 +233,7 @@ _rounds = st.lists(
 fetches = st.builds(fetch, st.sampled_from((0, 0, 1)), _rounds)
 
 
-# what else happens
+# other events
 
 
 def _step(what: str, happen: Callable[[World], object]) -> Step:

@@ -324,7 +324,7 @@ def has_late_fault(log: Any) -> Exception:
 
 
 class Step(NamedTuple):
-    """One thing that happens to a world; `what` names it in a failure's report."""
+    """One event of a world; `what` describes it in a failure's report."""
 
     what: str
     happen: Callable[[World], None]

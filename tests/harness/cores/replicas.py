@@ -135,7 +135,7 @@ class ReplicaSet:
         )  # fmt: skip
 
     def settle(self, *followers: int) -> None:
-        """Fetch until every follower has what its leader has, high watermark included."""
+        """Fetch until every follower has its leader's records and high watermark."""
         for _ in range(20):
             for follower in followers:
                 self.fetch(follower)

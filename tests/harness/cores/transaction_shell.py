@@ -63,7 +63,7 @@ class TransactionShell:
     def lead(
         self, epoch: int, records: list[RecordData] | None = None, *, replicated: bool = True
     ) -> None:
-        """Lead the one partition, whose log holds `records` (default: what was appended)."""
+        """Lead the one partition, whose log holds `records` (default: the appended ones)."""
         assert self.coordinator.start_loading(0, epoch)
         for record in self.log if records is None else records:
             self.coordinator.replay_batches(0, build_batch([record]))

@@ -212,7 +212,7 @@ async def multi_is_all_or_nothing(ensemble: Ensemble) -> None:
     stat = results[2]
     assert isinstance(stat, ZnodeStat)
     assert results == [None, "/a", stat, "/b", None]
-    # A multi has one zxid: what it creates and writes is created and written by it.
+    # A multi has one zxid: a node that it creates and writes has equal czxid and mzxid.
     assert (stat.version, stat.czxid) == (1, stat.mzxid)
     with pytest.raises(BadVersion) as refused:
         await zk.multi([Create("/c", b""), Check("/fence", 1), Delete("/a")])

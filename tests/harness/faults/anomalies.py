@@ -1,4 +1,4 @@
-"""Finds anomalies in what clients saw of a cluster under faults: Jepsen's anomalies for logs.
+"""Finds anomalies in clients' histories of a cluster under faults: Jepsen's anomalies for logs.
 
 A history has the answers to producers and the polls of consumers. Values are unique within a
 partition. The terms and definitions are those of `jepsen.tests.kafka`; without transactions these
@@ -49,7 +49,7 @@ ANOMALIES = (
 
 
 class Outcome(Enum):
-    """Result of a send, as far as its producer knows it."""
+    """Result of a send, from its producer's responses."""
 
     ACKED = "acked"
     FAILED = "failed"  # it was never sent: no consumer may read it

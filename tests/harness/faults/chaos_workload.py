@@ -103,10 +103,9 @@ class Writer(Sender):
     A producer with a fatal error is replaced; `fatal_errors` has the errors. The file `log` has
     librdkafka's log of epochs and sequences.
 
-    `beside_apache` is for clusters with brokers of Apache Kafka. If such a broker refuses a batch
-    and accepts the next, librdkafka loses or duplicates records (docs/decisions/0009), so only one
-    request is in flight. A broker that has just started answers that there are no topics, so
-    produce may fail.
+    `beside_apache` is for clusters with brokers of Apache Kafka. If one of them refuses a batch and
+    accepts the next, librdkafka loses or duplicates records (docs/decisions/0009), so only one
+    request is in flight. A broker that has just started returns no topics, so produce may fail.
     """
 
     def __init__(
@@ -226,7 +225,7 @@ class Poller:
 
     An assigned consumer never resets its position: one that is out of range is recorded in
     `lost_positions`, and the consumer continues there. It assigns its partitions again when a
-    broker does not know the topic, as an Apache Kafka broker that has just started; otherwise
+    broker does not have the topic, as an Apache Kafka broker that has just started; otherwise
     librdkafka may not fetch any more. With `beside_apache`, it also does so after 10 s without
     records, since librdkafka does not always report the error.
     """

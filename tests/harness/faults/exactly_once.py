@@ -1,4 +1,4 @@
-"""Consume, transform, produce in transactions (KIP-98), and what readers see of it.
+"""Consume, transform, produce in transactions (KIP-98), and readers of the output.
 
 with Copier(servers, "in", "out", total) as copier:
     copier.wait_for(total // 2)

@@ -1,4 +1,4 @@
-"""Members that join and leave one group, and what each was assigned, lost and consumed."""
+"""Members that join and leave one group, and their assigned, lost and consumed partitions."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Verb(Enum):
 
 
 class Fate(Enum):
-    """The outcome of an acknowledgement, as far as its member knows it."""
+    """The outcome of an acknowledgement, from its member's responses."""
 
     CONFIRMED = "confirmed"
     REFUSED = "refused"  # nothing was changed

@@ -47,7 +47,7 @@ Found = Iterator[tuple[str, str]]
 
 
 class Fate(Enum):
-    """Result of a transaction, as far as its producer knows it."""
+    """Result of a transaction, from its producer's responses."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"  # commit was never called

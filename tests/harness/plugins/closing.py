@@ -1,4 +1,4 @@
-"""Closes what a test opened, in the reverse order, at its end.
+"""Closes the resources that a test opened, in the reverse order, at its end.
 
 Helpers register the resources that they open with `at_end`. Resources of fixtures of a module or of
 the session are closed with the module or the session: those fixtures are set up before the stack of

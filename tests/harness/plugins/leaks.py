@@ -80,7 +80,7 @@ def answer_for_children_of(pid: int) -> None:
 
 
 def left_since(before: Held) -> list[str]:
-    """Descriptions of what was opened since `before` and is still open, except the session's."""
+    """Descriptions of resources opened since `before` and still open, except the session's."""
     return [
         said
         for key, said in held().items()

@@ -46,7 +46,7 @@ def prepare() -> None:
 
 
 def can_fork(command: Sequence[str]) -> bool:
-    """Whether a fork can do what the command does: start a broker, in the environment that the
+    """Whether a fork can replace the command: it starts a broker, in the environment that the
     forkserver has inherited."""
     ours = [str(Path(sys.executable).parent / "kafkapy"), "server", "start"]
     return list(command[:3]) == ours and _inherited == _environment()

@@ -46,7 +46,7 @@ OF_TOPIC: Final = {"segment.bytes": "3000000", "retention.ms": "400000"}
 
 BROKER: Final = Resource(ResourceType.BROKER, "0")
 DEFAULT: Final = Resource(ResourceType.BROKER, "")
-# By name: the resource, and what the name of the key begins with.
+# By name: the resource, and the prefix of the key's name.
 SCOPES: Final = {
     "broker": (BROKER, ""),
     "cluster": (DEFAULT, ""),

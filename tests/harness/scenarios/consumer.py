@@ -259,7 +259,7 @@ class ConsumerWorld(GroupWorld):
 
 
 def numbers(text: str) -> set[int]:
-    """The partitions of `0,1`; `p0` is what the first member of `form a group` gets."""
+    """The partitions of `0,1`; `p0` is the partition of the first member of `form a group`."""
     return {int(each.removeprefix("p")) for each in text.split(",") if each}
 
 

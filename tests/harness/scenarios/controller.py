@@ -54,7 +54,7 @@ class ControllerWorld(World):
         gone = [name for name in before if name not in after and " " not in name]
         return [f"{name}: {after[name]}" for name in new] + [f"{name} is gone" for name in gone]
 
-    # What can be seen.
+    # observable state
 
     def facts(self) -> dict[str, str]:
         brokers = self.cluster.brokers

@@ -85,8 +85,8 @@ def _read_step(scenario: Scenario, number: int, text: str) -> None:
 def step(*patterns: str) -> Callable[[Method], Method]:
     """Mark a method as the step that these words call.
 
-    `{name}` is one word and `{name...}` several: arguments of the method. What follows a comma is
-    an option, a keyword argument: its first word names it.
+    `{name}` is one word and `{name...}` several: arguments of the method. The text after a comma
+    is an option, a keyword argument: its first word names it.
     """
 
     def mark(method: Method) -> Method:

@@ -84,7 +84,7 @@ def keytool(store: Path, *words: str, password: str = "secret") -> None:
 
 
 class JavaAuthority:
-    """An authority and what it signed, in Java's stores of one type; the password is `secret`."""
+    """An authority and its certificates, in Java's stores of one type; password `secret`."""
 
     def __init__(self, directory: Path, store_type: str, algorithm: str = "SHA256withRSA") -> None:
         self._directory = directory

@@ -10,7 +10,7 @@ from kafkapy.spark.submit.session import CHECKPOINT, COLUMNS, FROM, ONCE, PROPER
 
 
 class Wire:
-    """Sets what `kafkapy spark-submit` puts into the Spark conf."""
+    """Sets the Spark conf entries that `kafkapy spark-submit` sets."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

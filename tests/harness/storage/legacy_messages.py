@@ -1,4 +1,4 @@
-"""Writes what kafkapy only reads: v0/v1 messages, sets and compressed wrappers."""
+"""Writes formats that kafkapy only reads: v0/v1 messages, sets and compressed wrappers."""
 
 from __future__ import annotations
 

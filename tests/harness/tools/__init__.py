@@ -1,1 +1,1 @@
-"""Command lines for Kafka's tools and ours, and what they print."""
+"""Command lines for Kafka's tools and ours, and their output."""

@@ -92,7 +92,7 @@ def steps(page: str) -> list[tuple[str, list[str]]]:
 
 
 def installation(page: str) -> list[str]:
-    """The lines of a page that install the package and what it needs."""
+    """The lines of a page that install the package and its requirements."""
     return [line for text, _ in steps(page) for line in text.splitlines() if _installs(line)]
 
 
@@ -131,7 +131,7 @@ class World:
         return text.replace(f"{self.directory}/", "/tmp/kafkapy-")
 
     def run(self, page: str) -> None:
-        """Run the commands of a page in one shell, and compare what they print."""
+        """Run the commands of a page in one shell, and compare their output."""
         status, printed = self._shell(self.own(script(page)))
         printed = self.of_page(printed)
         assert status == 0, f"{page}: status {status}\n{printed}"
@@ -177,7 +177,7 @@ def _others(text: str) -> str:
 
 
 def first_missing(wanted: list[str], said: list[str]) -> str | None:
-    """The first wanted line that is not there after those before it; None if all are."""
+    """The first wanted line that does not follow the earlier ones; None if all are in order."""
     rest: Iterator[str] = iter(said)
     for line in filter(None, map(str.strip, wanted)):
         pattern = ".*".join(map(re.escape, re.sub(r"\s+", " ", line).split("...")))

@@ -27,7 +27,7 @@ CHANGES = frozenset(
     }
 )
 _TRIES = 20
-# Kafka's log lines, and lines that only ours print: what to do, and where help is.
+# Kafka's log lines, and lines that only ours print: hints and references to help.
 _NOISE = ("Try 'kafkapy", "Hint: ", "WARN ")
 
 

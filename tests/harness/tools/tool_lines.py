@@ -1,4 +1,4 @@
-"""Command lines for Kafka's tools and ours: a table, the steps between them, what they print.
+"""Command lines for Kafka's tools and ours: a table, the steps between them, their output.
 
 `tests/data/tools/commands.txt` is the table, one line each, in order:
 
