@@ -41,7 +41,7 @@ _UNDER_WAY: Final = 5
 _FETCH_BYTES: Final = (600, 4096, 4096)
 """Limits of a fetch. Readers with the small one fetch from the middle of segments."""
 _WITHOUT: Final = (3, 4, 5, 7, 8, 10)
-"""Versions of Fetch. Without a leader epoch, later ones let a follower answer that is behind."""
+"""Versions of Fetch. Later ones without a leader epoch allow responses of outdated followers."""
 _SEEKS: Final = 0.3
 _WITH_EPOCHS: Final = (9, 10, 11, 12)
 _FETCH_FROM_FOLLOWERS: Final = 11
@@ -286,7 +286,7 @@ class Pipeliner(Producer):
     _is_known = False
     """Whether a batch of this producer id was acknowledged."""
     _began_damaged = False
-    """Whether one of those sent before that came damaged."""
+    """Whether one of the batches sent before that arrived damaged."""
 
     async def _run(self) -> None:
         window: list[tuple[int, list[int]]] = []
@@ -450,7 +450,7 @@ class Rereader(Reader):
 
     _highest = _asked = 0
     _seen = Answer(-1, 0)
-    """The answer that led to `_highest`."""
+    """The response that led to `_highest`."""
 
     async def _poll(self) -> None:
         if self.position < self._asked:  # the records that it had read are gone

@@ -29,7 +29,7 @@ RETAINED = "retained"
 RETENTION_BYTES = 1500
 _READ_BYTES = 1 << 20
 OTHERS = "other-"
-"""What the names of topics begin with that nobody writes to."""
+"""The prefix of the topics that no client writes to."""
 _DRIFT_PERMILLE = 20
 
 
@@ -47,15 +47,15 @@ class Cluster:
         self.offsets_found: dict[str, int] = {}
         self.never_settled: list[str] = []
         self.dark_us = -1
-        """When all machines lost power, -1 for never."""
+        """The time of the power cut of all machines, -1 for never."""
         self.checkers: list[Checker] = []
         self._step_checkers: list[Checker] = []
         self._partition_checkers: list[Checker] = []
-        """Those that care for steps, and for changes of partitions."""
+        """Checkers with an `on_step`, and checkers with an `on_partition`."""
         self.committed_ends: dict[PartitionKey, int] = {}
         self.on_truncation: Callable[[Node, Partition], None] = lambda node, partition: None
         self._hosted: dict[int, list[Partition]] = {}
-        """What each broker hosted when it was looked at last."""
+        """The partitions that each broker hosted when it was last inspected."""
         self._broken_by_a_death: Violation | None = None
         self._epochs_led: dict[tuple[int, TopicPartition], int] = {}
         self._seen: dict[int, dict[TopicPartition, tuple[object, ...]]] = defaultdict(dict)

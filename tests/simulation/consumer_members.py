@@ -30,7 +30,7 @@ GROUP: Final = "sharing"
 _REBALANCE_TIMEOUT_MS: Final = 1500
 _NOT_FENCED_US: Final = SECOND_US // 2
 _ENDS: Final = 0.06
-"""How often a member leaves, or dies, before a heartbeat."""
+"""The probability that a member leaves or dies before a heartbeat."""
 _STAYS_AWAY: Final = 0.3
 _TURNS: Final = 0.1
 _NOWHERE: Final = "nowhere"
@@ -39,8 +39,8 @@ _STALE_COMMITS: Final = 0.1
 ASSIGNORS: Final[tuple[tuple[str | None, ...], ...]] = (
     ("range",), ("range",), (None,), ("range", "uniform", None)
 )  # fmt: skip
-"""Those that the members of a seed ask for, each in each life. By range, a member that leaves or
-comes changes what many others have."""
+"""Assignors that the members of a seed request; a member draws one whenever it joins. With range, a
+member that leaves or joins changes the assignments of many others."""
 
 
 class _Owner(NamedTuple):

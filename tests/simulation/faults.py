@@ -31,8 +31,8 @@ CHECKPOINTS: Final = (
 )
 _NOTICED_US: Final = 8 * SECOND_US
 _CLOCKS_APART_MS: Final = 400_000
-"""A broker whose clock is 15 minutes ahead deletes config changes that others have not read, as in
-Kafka."""
+"""The limit of clock jumps. A broker whose clock is 15 minutes ahead deletes config changes that
+other brokers have not read, as in Kafka."""
 
 
 class Faults(Courses, StagedFaults):

@@ -17,7 +17,7 @@ _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
 _COVERED_AT: Final = 21
 _PRODUCER_FIELDS: Final = (*range(21, 27), *range(43, 57))
-"""Attributes, last offset delta; producer id and epoch, base sequence."""
+"""Attributes and last offset delta; producer id, epoch and base sequence."""
 _MAGIC: Final = b"\2"
 _ENTRY_SIZE: Final = 8  # of an offset index: a relative offset and a position
 _OFFSET_SIZE: Final = 4

@@ -37,18 +37,18 @@ ENDS_THE_MEMBER: Final = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.GROUP_ID_NOT_FOUND,  # the coordinator's log lost everything
 )
-"""Answers to heartbeats (KIP-848, KIP-932) after which the member joins under another id."""
+"""Heartbeat errors (KIP-848, KIP-932) after which the member joins under another id."""
 _STALE_COMMITS: Final = 0.4
-"""How often a member that has joined plays one that was left behind."""
+"""The probability that a joined member sends a stale commit."""
 _RESTARTS: Final = 0.2
-"""How often a static member comes back as another process."""
+"""The probability that a static member comes back as another process."""
 _HESITATES: Final = 0.15
-"""How often a group's leader takes its time to assign partitions."""
+"""The probability that a group's leader delays the assignment."""
 _DELETIONS: Final = 0.25
-"""How often an offset is deleted after its commit."""
+"""The probability that an offset is deleted after its commit."""
 _RETENTION_MS: Final = 2000
 _RETENTION_VERSION: Final = 4
-"""Of OffsetCommit: with the time for which the offset is kept."""
+"""The version of OffsetCommit that has a retention time."""
 _CLOCKS_APART_US: Final = SECOND_US
 
 
@@ -56,7 +56,7 @@ class GroupClient(Client):
     """Base class of a group's clients. Requests raise NodeUnavailable or Refused."""
 
     version = 8
-    """Of OffsetCommit: from 9 on, members of consumer groups may commit."""
+    """The version of OffsetCommit. From 9 on, members of consumer groups may commit."""
     retention_ms = -1
 
     def __init__(

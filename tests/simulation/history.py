@@ -30,7 +30,7 @@ COPIES: Final = "copies"
 """The topic that consume-transform-produce writes to."""
 
 _UNDER_WAY_US: Final = SECOND_US
-"""How long an answer of before a loss may have been on its way."""
+"""The time for which a response of before a loss may have been in flight."""
 
 
 class Answer(NamedTuple):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.simulation.plan import Plan
 
 _STATUS_AT: Final = 16
-"""Of a transaction's record: version, producer id, epoch and timeout come before it."""
+"""The position in a transaction's record, after version, producer id, epoch and timeout."""
 
 
 def _decides_commit(data: bytes) -> bool:

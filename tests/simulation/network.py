@@ -97,7 +97,7 @@ class Network:
         self.flip_one_in = 0  # writes, 0 for never: flips a bit of a batch
         self.flips: Counter[str] = Counter()  # by source
         self.late_us: dict[str, int] = {}
-        """When a host last read what came over a connection that the sender had ended."""
+        """The time at which a host last read data of a connection that the sender had closed."""
         self.powered_off: dict[str, None] = {}
         self._listeners: dict[tuple[str, int], tuple[SimProcess, SimSocket]] = {}
         self._next_port = 40_000

@@ -139,11 +139,11 @@ COURSES = (
     "hung flush",
     "truncated by wrong bits",
 )
-"""Faults that follow a course of events (`courses`). A seed has two of them, and often."""
+"""Faults of several steps (`courses`). A seed has two of them, with a high weight."""
 _OF_TABLE = {"leaves while cleaned", "lost after cleaning", "hung flush"}
 _OF_TRIMMED = {"delete records", "born within a batch"}
 _OF_A_COURSE = 6
-"""For so many other faults one of a course."""
+"""The ratio of the weight of all other faults to that of one course."""
 
 
 TWO_DIRECTORIES = "/data/one,/data/two"

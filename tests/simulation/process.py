@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.simulation.network import Network, SimTransport
 
 THREAD_US: Final = 20_000
-"""How long the work of a thread may take where nothing makes it slow."""
+"""The default limit of the time of a thread's work."""
 
 
 def _is_flush(func: Callable[..., Any]) -> bool:
@@ -51,12 +51,12 @@ class SimProcess(asyncio.AbstractEventLoop):
         self.is_dead = False
         self.is_paused = False
         self.thread_us = THREAD_US
-        """How long the work of a thread may take."""
+        """The limit of the time of a thread's work."""
         self.flush_us = 0
-        """How long a flush may take, if that is longer."""
+        """The limit of the time of a flush, if it is longer."""
         self.on_sent: Callable[[int], None] | None = None
         self.on_received: Callable[[int], None] | None = None
-        """Told of the API key of each request, after it was sent or handed to its protocol."""
+        """Called with the API key of each request, after it was sent or passed to its protocol."""
         self.transports: dict[SimTransport, None] = {}
         self._on_fault = on_fault
         self._held: deque[asyncio.Handle] = deque()

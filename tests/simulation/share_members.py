@@ -49,7 +49,7 @@ _LOCKED_S: Final = 0.95 * _LOCK_MS / 1000
 _VERSION: Final = 1
 _ENDS: Final = 0.04
 _HOLDS: Final = 0.05
-"""How often records are held for longer than their lock."""
+"""The probability that records are held for longer than their lock."""
 _RELEASES: Final = 0.15
 _REJECTS: Final = 0.05
 

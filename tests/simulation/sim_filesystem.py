@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from kafkapy.storage.filesystem import Buffer, DiskSpace, Entry, File
 
 _SECTOR = 64
-"""Bytes that are kept or lost together. A real one has 512, of larger batches: these are small, and
-would hardly ever be torn inside."""
+"""Bytes that are kept or lost together. A real sector has 512, and larger batches: these batches
+are small, and would rarely be torn inside."""
 _IN_ORDER = 0.3
 """The share of files whose writes reach the disk in order."""
 

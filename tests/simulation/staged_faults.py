@@ -20,7 +20,7 @@ from tests.simulation.node import Node
 _INDEX: Final = re.compile(r"/\d{20}\.(index|timeindex)$")
 _DERIVED: Final = re.compile(r"-\d+/(\d{20}\.snapshot|leader-epoch-checkpoint)$")
 _PREALLOCATED_BYTES: Final = 1000
-"""The index of an active segment is larger."""
+"""Indexes of active segments are preallocated, and larger than this."""
 _LOG: Final = re.compile(r"/(orders|trimmed|table|retained|ledger|copies)-\d+/\d{20}\.log$")
 _OFFSET_BYTES: Final = 8
 """The base offset, with which a batch begins."""

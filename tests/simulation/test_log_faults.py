@@ -19,7 +19,7 @@ from tests.harness.storage.log_builder import TOPIC_ID, LogBuilder, row
 from tests.simulation.sim_filesystem import SimFileSystem
 
 STEPS = 27
-"""Enough for failures of every kind of file; each further one is a failure at every change more."""
+"""Enough for failures of every kind of file. Each further step adds a failure per change."""
 CONFIGS = {
     "segment_bytes": "600",
     "index_interval_bytes": "100",

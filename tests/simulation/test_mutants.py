@@ -23,8 +23,8 @@ FIRST_SEEDS: dict[str, int] = {
     "acknowledgement_before_replication": 7,
     "no_producer_epoch_fencing": 69,
 }
-"""Where the seeds of each begin: with the first that finds it, or a quicker one. When the code has
-changed it may be a later one."""
+"""The first seed of each mutant's range: the first that finds it, or a quicker one. When the code
+has changed it may be a later one."""
 
 MUTANTS = {mutant.name: mutant for mutant in load()}
 

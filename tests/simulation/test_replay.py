@@ -14,7 +14,7 @@ from tests.simulation.simulation import simulate
 
 ROOT = Path(__file__).parents[2]
 SEEDS = (7, 69)
-"""Those that test_mutants.py begins with."""
+"""The first seeds of test_mutants.py."""
 PROGRAM = "import sys; from tests.simulation.simulation import simulate;" \
     " print(*(simulate(int(seed)).digest for seed in sys.argv[1:]))"  # fmt: skip
 

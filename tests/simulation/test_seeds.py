@@ -21,9 +21,9 @@ SEEDS = (
     *(6, 13, 24, 27, 28, 68, 76, 77, 88, 110, 117, 122, 125, 128, 135),
     *(143, 146, 147, 156, 189, 195, 196, 197, 211, 215, 221, 224, 229, 248, 256),
 )
-"""Together they have every kind of fault and of client."""
+"""Seeds that together have every kind of fault and of client."""
 FIRST_NEW_SEED = int(os.environ.get("KAFKAPY_FIRST_NEW_SEED") or randrange(10**9, 2 * 10**9))
-"""`scripts/test` draws it, and prints it."""
+"""The first new seed. `scripts/test` draws and prints it."""
 NEW_SEEDS = 4
 AT_ONCE = 2
 PROCESSES = 2

@@ -73,7 +73,7 @@ class Fate(Enum):
     COMMITTED = "committed"
     ABORTED = "aborted"
     UNKNOWN = "unknown"
-    """It asked for a commit, and was not told whether that is decided."""
+    """The producer requested a commit, and received no decision."""
 
 
 @dataclass(slots=True)

@@ -173,7 +173,7 @@ class FakeConsumer:
         self.epoch = 0
         self.owned: Assignment = NOTHING
         self.is_told = True
-        """Whether the coordinator knows what it owns, and no answer was lost."""
+        """Whether the coordinator has received its partitions, and no response was lost."""
 
     def request(self) -> ConsumerHeartbeat:
         request = ConsumerHeartbeat("g", self.member_id, self.epoch, self.instance_id)

@@ -61,7 +61,7 @@ RECORDS: Final[dict[str, bytes]] = {
 }
 GOOD: Final = ("plain", "another", "sequence 0", "sequence 1", "transaction 0", "transaction 1")
 IDS: Final = {"t": TOPIC_ID, "unknown": Uuid(bytes([7] * 16))}
-"""Of the requests that have ids. The metadata has the first one only."""
+"""Topic ids of requests that have ids. The metadata has only the first one."""
 _TOPICS: Final = ("t", "u", "unknown", "__consumer_offsets", "__transaction_state")
 
 

@@ -53,7 +53,7 @@ _PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
 LOGGED = {"debug": "eos", "log_level": 7}
 """Configs with which librdkafka logs epochs, sequences and transactions."""
 LOGGED_MEMBERS = {"debug": "cgrp", "log_level": 7}
-"""Configs with which librdkafka logs what a member of a group does."""
+"""Configs with which librdkafka logs the events of a group member."""
 
 
 def logger_to(file: Path) -> logging.Logger:

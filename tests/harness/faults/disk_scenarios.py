@@ -18,7 +18,7 @@ from tests.harness.faults.scenario import Scenario, leader
 
 LIMIT_S = 60.0
 BESIDE = "beside"
-"""A topic that the lost directory has no replica of, and that one replica is enough for."""
+"""A topic without replicas in the lost directory, which needs only one replica."""
 
 
 def log_dir_failure(*, of_leader: bool, bounce: bool) -> Scenario:

@@ -51,7 +51,7 @@ SETTINGS = {
 
 
 Kind = Callable[[Path, Mapping[str, str], ServerProcess], ServerProcess]
-"""Makes a broker on a directory with its properties and its ZooKeeper."""
+"""Creates a broker on a directory with its properties and its ZooKeeper."""
 
 
 def kafkapy_broker(home: Path, properties: Mapping[str, str], _: ServerProcess) -> ServerProcess:

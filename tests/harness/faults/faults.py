@@ -39,7 +39,7 @@ from tests.harness.processes.broker_process import ServerProcess
 ALONE: Final = 0.6
 LONELY_LIMIT_S: Final = 30.0
 COORDINATOR_PARTITIONS: Final = 4
-"""Of each internal topic."""
+"""The number of partitions of each internal topic."""
 _HALF_OPEN: Final = (Trouble.HOLD, Trouble.HOLD_REQUESTS, Trouble.HOLD_ANSWERS)
 
 

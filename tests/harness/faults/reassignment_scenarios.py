@@ -21,7 +21,7 @@ from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 from tests.harness.faults.scenario import PATIENT, Scenario
 
 MOVED: Final = 20
-"""Partitions of reassign_partitions_test."""
+"""The number of partitions of reassign_partitions_test."""
 REASSIGN_LIMIT_S = 60.0
 BULK = "bulk"
 BULK_PARTITIONS = 3

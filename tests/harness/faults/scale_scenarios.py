@@ -17,7 +17,7 @@ from tests.harness.faults.scenario import PATIENT, Scenario
 
 LIMIT_S: Final = 600.0
 ACTIVE: Final = 3
-"""Topics that are written and read; the others are only there."""
+"""The number of topics that are written and read; the others are idle."""
 VALUE: Final = bytes(100)
 
 

@@ -12,7 +12,7 @@ from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 
 CONTROLLER_LIMIT_S = 30.0
 PATIENT = {"zookeeper.session.timeout.ms": "18000"}
-"""Kafka's own, where nobody is killed and the machine may be busy."""
+"""Kafka's default, for tests that kill no broker on a machine that may be busy."""
 
 Faults = Callable[[FaultCluster, Workload], Iterator[str]]
 

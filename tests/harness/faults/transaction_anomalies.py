@@ -34,7 +34,7 @@ from tests.harness.faults import anomalies
 from tests.harness.faults.anomalies import History, Outcome, Send
 
 ALLOWED = ("G0", "int-send-skip")
-"""Reported only: transactions that are open at the same time write to one log by turns."""
+"""Anomalies that are only reported: concurrent transactions write to one log by turns."""
 
 _RENAMED = {"aborted-read": "G1a", "reordered": "nonmonotonic-send"}
 ANOMALIES = (

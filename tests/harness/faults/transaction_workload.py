@@ -84,7 +84,7 @@ class TransactionalSender(Sender):
     """One of the live producers of a transactional id, in one instance after the other."""
 
     away_s = (2.0, 8.0)
-    """How long it stays away when another has fenced it: its next life fences that one."""
+    """The seconds for which a fenced sender stays away. Its next instance fences the other one."""
 
     def __init__(self, seat: Seat) -> None:
         super().__init__(f"{seat.transactional_id}-{seat.seed}")

@@ -37,17 +37,17 @@ LONG: Final[tuple[str, ...]] = (
     "tests/simulation/test_seeds.py",
     "tests/cli/",
 )
-"""The longest first; whatever is not named comes after them."""
+"""Files, the longest first; files that are not listed follow."""
 
 ALONE: Final = ("tests/security/test_secure_cluster.py",)
 """Files whose tests share nothing."""
 
 TOGETHER: Final = ("tests/spark/",)
-"""Folders whose files share what is dear to start."""
+"""Folders whose files share resources that are expensive to start."""
 
 COMPUTING: Final = ("gw0", "gw1")
-"""Workers that take lanes from the end of the queue: these compute while those at its head wait for
-brokers and clients, so that neither part of the run leaves a processor idle."""
+"""Workers that take lanes from the end of the queue. These lanes compute, while the lanes at its
+head wait for brokers and clients, so that neither part of the run leaves a processor idle."""
 
 
 def lane(nodeid: str) -> str:

@@ -22,10 +22,10 @@ import pytest
 from tests.harness.processes.waiting import wait_until
 
 GRACE_S: Final = 10.0
-"""Libraries end their threads, and with them close sockets, a little after they are told to."""
+"""Libraries end their threads, and close their sockets, a little after the call that ends them."""
 
 KEPT_THREADS: Final = ("kafkapy-disk", "pytest_timeout", "asyncio_", "pydevd")
-"""Pools of the whole process."""
+"""Thread pools of the whole process."""
 
 Held = Mapping[Hashable, str]
 

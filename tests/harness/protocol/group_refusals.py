@@ -30,14 +30,14 @@ from kafkapy.protocol.schema import Message
 
 DATA: Final = Path(__file__).parents[2] / "data" / "groups" / "refusals.json"
 TOPICS: Final = ("t", "u")
-"""Of one partition each."""
+"""Topics with one partition each."""
 _NUMBER: Final = re.compile(r"(?<=group-)\d+|(?<=\()\d+(?=\))")
 UNKNOWN_ID: Final = Uuid(bytes([7] * 16))
 
 Ask = Callable[[int, Message], Message]
 """Send a request in a version, and return its response."""
 Request = Callable[[str, int], tuple[int, Message]]
-"""The version and the request, for a group and the last epoch that a member got."""
+"""Returns the version and the request, for a group and the last epoch of a member."""
 
 
 def beat(member: str, epoch: int, version: int = 1, **fields: Any) -> Request:

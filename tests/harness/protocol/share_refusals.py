@@ -41,7 +41,7 @@ class Asked(NamedTuple):
 
 
 Request = Callable[[Asked], tuple[int, Message]]
-"""The version and the request."""
+"""Returns the version and the request."""
 
 
 def beat(member: str, epoch: int, **fields: Any) -> Request:

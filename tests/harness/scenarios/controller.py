@@ -39,9 +39,9 @@ class ControllerWorld(World):
         super().__init__()
         self.cluster: Cluster
         self._writes: list[dict[str, str]] = []
-        """What could be seen after each write to ZooKeeper in this step."""
+        """The observable state after each write to ZooKeeper in this step."""
         self._sound: dict[str, str] = {}
-        """The data of broken znodes."""
+        """The original data of broken znodes."""
 
     def perform(self, text: str) -> list[str]:
         if self._seen and not text.startswith(("commands", "writes")):

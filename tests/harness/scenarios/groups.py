@@ -102,10 +102,10 @@ class GroupWorld(World):
         self.shell.on_append = self._on_append
         self.clients: dict[str, Client] = {}
         self.token: tuple[str, int] = ("", 0)
-        """Of the last request: the name of its client, and its number."""
+        """The last request: its client's name, and its number."""
         self._is_asking = False
         self._names: dict[str, str] = {}
-        """The client that was given each member id."""
+        """The client of each member id."""
 
     def group(self, group_id: str = "g") -> Group | None:
         return self.shell.coordinator._core.registry.find(group_id)

@@ -83,10 +83,10 @@ class Answer(NamedTuple):
 
 
 Outcome = tuple[Answer | None, ...]
-"""The answers; None where the connection was closed instead."""
+"""The responses; None where the connection was closed instead."""
 
 Say = Callable[[bytes], bytes]
-"""Has a message answered."""
+"""Sends a message, and returns the response."""
 
 
 class Login:

@@ -140,7 +140,7 @@ class Answer(NamedTuple):
 
 
 Outcome = tuple[Answer | None, ...]
-"""The answers; None where the connection was closed instead."""
+"""The responses; None where the connection was closed instead."""
 
 
 def logs_in(servers: str, first: bytes, second: bytes | None = b"\x01") -> Outcome:

@@ -62,16 +62,16 @@ class Decisions(Checker):
         super().__init__(cluster)
         self._key: PartitionKey | None = None
         self._read: dict[PartitionKey, tuple[int, int]] = {}
-        """Leader epoch, and up to where its leader's log was read."""
+        """The leader epoch, and the position up to which that leader's log was read."""
         self._decisions: defaultdict[int, list[_Decision]] = defaultdict(list)
-        """Of each producer id, by offset: the last one counts."""
+        """The decisions of each producer id, by offset: the last one counts."""
         self._first_epochs: dict[int, int] = {}
-        """The coordinator's epoch when a producer id had its first decision."""
+        """The coordinator's epoch at the first decision of a producer id."""
         self._known: set[tuple[PartitionKey, int, int]] = set()
-        """Offsets and CRCs of markers: a new leader's log is read again from what is committed."""
+        """Offsets and CRCs of markers. A new leader's log is read again from the committed end."""
         self._markers: list[tuple[str, TopicPartition, int, EndTransactionMarker]] = []
         self._completed: list[int] = []
-        """Seen in this step, which may have moved the high watermark first."""
+        """Completed transactions of this step, which may have moved the high watermark first."""
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         if not partition.is_leader or not self.cluster.plan.transactional_ids:

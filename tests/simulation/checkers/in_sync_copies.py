@@ -26,7 +26,7 @@ from tests.simulation.history import Answer
 from tests.simulation.node import BASE_CONFIG, Node
 
 _LATE_US: Final = 5 * SECOND_US
-"""A copy that was there so long ago counts: the answer may have been under way."""
+"""A copy that existed this long ago counts: the response may have been in flight."""
 
 
 class InSyncCopies(Checker):

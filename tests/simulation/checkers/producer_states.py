@@ -29,7 +29,7 @@ class _Producer:
     epoch: int = _NONE
     last_sequence: int = _NONE
     first_offset: int = _NONE
-    """Where its open transaction begins."""
+    """The first offset of its open transaction."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Replay:
     truncations: int
     end: int
     opened_at: int
-    """Where the log ended when it was opened or cut: of markers before, snapshots tell nothing."""
+    """The log end when the log was opened or cut. Snapshots do not contain earlier markers."""
     producers: dict[int, _Producer] = field(default_factory=dict)
     batches: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """(producer id, epoch, last sequence) by the last offset."""

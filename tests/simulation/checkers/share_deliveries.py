@@ -15,7 +15,7 @@ from tests.simulation.cluster import TOPIC
 from tests.simulation.share_members import COUNT_LIMIT
 
 _LATE_S = 10.0
-"""How long a replaced leader may still deliver records that were accepted at its successor."""
+"""The time in which a replaced leader may deliver records that were accepted at its successor."""
 
 
 class ShareDeliveries(Checker):
