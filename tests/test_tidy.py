@@ -377,6 +377,13 @@ def test_links_lead_somewhere() -> None:
     expect_none("links to files that are not there", dead)
 
 
+def test_no_text_installs_another_project() -> None:
+    """The package of this name on PyPI is another project: users must install from a clone."""
+    texts = [*(ROOT / "kafkapy").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    wrong = re.compile(r"kafkapy\[|install '?kafkapy\b")
+    assert [str(path) for path in texts if wrong.search(path.read_text())] == []
+
+
 def test_prose_fits() -> None:
     """Lines of paragraphs and lists, not those of code and tables."""
 

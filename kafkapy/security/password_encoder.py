@@ -207,7 +207,7 @@ def _require_cryptography() -> None:
         import cryptography  # noqa: F401
     except ImportError:
         raise ConfigError(
-            "encoded passwords need the package cryptography: pip install 'kafkapy[keystores]'"
+            "encoded passwords need the package cryptography: pip install cryptography"
         ) from None
 
 

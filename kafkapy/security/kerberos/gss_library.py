@@ -26,7 +26,7 @@ def check_library(key: str) -> None:
         import gssapi  # noqa: F401
     except ImportError as error:
         raise ConfigError(
-            f"{key} needs the package gssapi: pip install 'kafkapy[kerberos]', which needs a C"
+            f"{key} needs the package gssapi: pip install gssapi, which needs a C"
             f" compiler and libkrb5-dev ({error})"
         ) from None
 

@@ -56,7 +56,7 @@ def check_library(key: str) -> None:
     """Check that PyJWT, which `key` requires, is installed. Raises ConfigError."""
     if find_spec("jwt") is None or find_spec("cryptography") is None:
         raise ConfigError(
-            f"{key} needs the packages PyJWT and cryptography: pip install 'kafkapy[oauth]'"
+            f"{key} needs the packages PyJWT and cryptography: pip install PyJWT cryptography"
         )
 
 

@@ -128,7 +128,7 @@ def _opened_jks(data: bytes, password: str | None, source: StoreSource) -> Any:
         import jks
     except ImportError as error:
         raise source.unusable(
-            "JKS stores are read by an extra: pip install 'kafkapy[keystores]'. Or convert it:"
+            "a JKS store needs the package purejks: pip install purejks. Or convert it:"
             f" keytool -importkeystore -srckeystore {source.location} -destkeystore store.p12"
             " -deststoretype PKCS12"
         ) from error
@@ -147,8 +147,8 @@ def _opened(
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     except ImportError as error:
         raise source.unusable(
-            "PKCS12 stores are read by an extra: pip install 'kafkapy[keystores]'. Or convert it:"
-            f" openssl pkcs12 -in {source.location} {flag} -out store.pem"
+            "a PKCS12 store needs the package cryptography: pip install cryptography. Or convert"
+            f" it: openssl pkcs12 -in {source.location} {flag} -out store.pem"
         ) from error
     try:
         return load_pkcs12(data, (password or "").encode())

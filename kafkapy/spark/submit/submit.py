@@ -240,7 +240,7 @@ def find_spark_home(environ: Mapping[str, str]) -> Path:
         return Path(environ["SPARK_HOME"])
     installed = installed_spark()
     if installed is None:
-        raise ConfigError("pyspark is not installed: pip install 'kafkapy[spark]'")
+        raise ConfigError("pyspark is not installed: pip install '.[spark]' in a clone of kafkapy")
     return installed
 
 

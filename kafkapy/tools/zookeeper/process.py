@@ -52,7 +52,7 @@ _NO_PYSPARK: Final = (
     "\nOr run one of your own and give its address to each broker:"
     "\n  apt-get install zookeeperd    (Debian; it serves at 127.0.0.1:2181)"
     "\n  kafkapy server start --override zookeeper.connect=127.0.0.1:2181 ..."
-    "\nOr install pyspark (1.2 GB), which brings the jars of one: pip install 'kafkapy[spark]'."
+    "\nOr install pyspark (1.2 GB), which brings the jars of one: pip install pyspark."
     "\nA single broker needs no ZooKeeper: kafkapy server start"
 )
 _HEAP: Final = "-Xmx128m"

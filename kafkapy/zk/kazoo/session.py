@@ -394,7 +394,7 @@ def sasl_options(config: ZooKeeperClientConfig) -> dict[str, str] | None:
     if config.sasl is None:
         return None
     if not PURESASL_AVAILABLE:
-        raise ConfigError(f"{SASL_LOGIN} needs the package pure-sasl: pip install 'kafkapy[sasl]'")
+        raise ConfigError(f"{SASL_LOGIN} needs the package pure-sasl: pip install pure-sasl")
     return {
         "mechanism": "DIGEST-MD5",
         "username": config.sasl.username,

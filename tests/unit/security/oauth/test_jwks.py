@@ -216,10 +216,12 @@ def test_what_a_token_says() -> None:
     assert (found.starts_ms, found.expires_ms) == (NOW_MS, NOW_MS + 60_000)
 
 
-def test_what_checks_signatures_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_missing_packages_that_check_signatures_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     check_library("k")
     monkeypatch.setattr(oauth_jwks, "find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"k needs .*pip install 'kafkapy\[oauth\]'"):
+    with pytest.raises(ConfigError, match=r"k needs .*pip install PyJWT cryptography$"):
         check_library("k")
 
 

@@ -252,7 +252,7 @@ def test_pem_under_another_name_is_pem(identity: Path | None) -> None:
     assert server_context(stores(store, store), "none").cert_store_stats()["x509"] == 1
 
 
-def test_without_the_package_of_jks_the_extra_is_named(
+def test_the_missing_package_of_jks_stores_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "old.jks"
@@ -261,13 +261,13 @@ def test_without_the_package_of_jks_the_extra_is_named(
     with pytest.raises(ConfigError) as refused:
         client_context(stores(None, store))
     assert str(refused.value) == (
-        f"ssl.truststore.location={store} cannot be used: JKS stores are read by an extra: pip"
-        f" install 'kafkapy[keystores]'. Or convert it: keytool -importkeystore -srckeystore"
+        f"ssl.truststore.location={store} cannot be used: a JKS store needs the package"
+        " purejks: pip install purejks. Or convert it: keytool -importkeystore -srckeystore"
         f" {store} -destkeystore store.p12 -deststoretype PKCS12"
     )
 
 
-def test_without_the_package_the_extra_is_named(
+def test_the_missing_package_of_pkcs12_stores_is_named(
     identity: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if identity is None:
@@ -284,7 +284,7 @@ def test_without_the_package_the_extra_is_named(
     with pytest.raises(ConfigError) as refused:
         client_context(stores(None, store))
     assert str(refused.value) == (
-        f"ssl.truststore.location={store} cannot be used: PKCS12 stores are read by an extra: pip"
-        f" install 'kafkapy[keystores]'. Or convert it: openssl pkcs12 -in {store} -nokeys -out"
-        " store.pem"
+        f"ssl.truststore.location={store} cannot be used: a PKCS12 store needs the package"
+        " cryptography: pip install cryptography. Or convert it: openssl pkcs12"
+        f" -in {store} -nokeys -out store.pem"
     )

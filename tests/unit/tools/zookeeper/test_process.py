@@ -127,7 +127,7 @@ def test_no_pyspark_is_told_with_what_is_smaller_first(monkeypatch: pytest.Monke
     monkeypatch.setattr(zookeeper_process, "find_spec", lambda name: None)
     with pytest.raises(ConfigError) as told:
         class_path()
-    offered = ("apt-get install zookeeper", "zookeeper.connect=", "pip install 'kafkapy[spark]'")
+    offered = ("apt-get install zookeeper", "zookeeper.connect=", "pip install pyspark")
     places = [str(told.value).index(words) for words in offered]
     assert places == sorted(places)
 
